@@ -1,6 +1,6 @@
 # make demo : the whole thing on this machine    make test : what CI checks    make help : the rest
 SHELL := /bin/bash
-# Each process would compile all sources anew.
+# Each process would compile all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -40,7 +40,7 @@ lab-down: $(STAMP) ## Remove the lab and all that it made; caches stay.
 
 test: lint unit test-platform test-core ## What CI runs: lint, unit tests, the platform's parts, then a lab with everything and one pass over each component.
 
-test-full: $(STAMP) ## All there is, for hours and unattended; goes on where it was stopped, ends in one table (takes the lab down).
+test-full: $(STAMP) ## All there is, for hours and unattended; resumes where it stopped stopped, ends in one table (takes the lab down).
 	@$(BIN)/python scripts/test-full $(STAGES)
 
 lint: $(STAMP) ## ruff, mypy, yamllint, ansible-lint, shellcheck.

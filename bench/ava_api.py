@@ -29,9 +29,9 @@ import httpx
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from ava.api.admin import sealing_key
-from ava.api.identity import PREFIX, digest, new_secret
-from ava.store.open import Ledger
-from tests.platform.store.room import Room, room
+from ava.services.auth.caller import PREFIX, digest, new_secret
+from ava.db.database import Database
+from tests.platform.db.old_site import Room, room
 
 GOAL_MS = 200.0
 WARM_S = 3.0
@@ -51,7 +51,7 @@ MIX = (
 """What is asked, and how often in a hundred. Of the users every tenth asks as the one who owns a tenth of all runs."""
 
 
-def tokens(store: Ledger, names: list[str]) -> dict[str, str]:
+def tokens(store: Database, names: list[str]) -> dict[str, str]:
     """Return a token for each user."""
     now, found = datetime.now(UTC), {}
     for name in names:

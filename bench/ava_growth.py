@@ -18,16 +18,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ava.domain.model import Kind, Topic
-from ava.store.open import Ledger
+from ava.db.database import Database
 from bench.ava_api import asked
-from tests.platform.store.room import room
+from tests.platform.db.old_site import room
 
 USERS, GROUPS_OF, BENCHES_OF, RUNS_OF = 1000, 5, 2, 100
 """Users; of them a group for each five, two workbenches and a hundred finished runs for each."""
 TIMES = 30
 RATIO = 5.0
 """A ratio from which on something grows with what is finished; ten is as the ledger."""
-ASKED: dict[str, Callable[[Ledger], Any]] = {
+ASKED: dict[str, Callable[[Database], Any]] = {
     "operator: runs that are wanted": lambda store: store.active(),
     "operator: its messages": lambda store: store.open_messages(Topic.OPERATOR),
     "scheduler: runs that wait": lambda store: store.waiting(),
@@ -35,7 +35,7 @@ ASKED: dict[str, Callable[[Ledger], Any]] = {
 }
 
 
-def of_ledger(store: Ledger, times: int = TIMES) -> dict[str, float]:
+def of_ledger(store: Database, times: int = TIMES) -> dict[str, float]:
     """Return how long each question to the ledger takes at best, ms: what neighbours on the machine change least."""
     found = {}
     for name, question in ASKED.items():

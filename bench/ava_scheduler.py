@@ -25,14 +25,14 @@ import yaml
 
 from ava.domain.model import Pool
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.decide import decide
-from ava.domain.placement.model import Gang, Node, Pod, Where
+from ava.domain.placement.schedule_pass import schedule
+from ava.domain.placement.model import Gang, Node, Pod, PlacementConstraints
 from ava.domain.resources import Resources
 from ava.kube.access import from_kubeconfig
 from ava.kube.client import Client, Object
 from ava.kube.resources import PODS
 from ava.kube.watch import watch
-from ava.store.open import migrate
+from ava.db.database import migrate
 from bench import hollow
 from bench.control_plane import HYPERKUBE, ControlPlane, free_port, ready
 
@@ -171,7 +171,7 @@ def alone(seed: int = 1) -> dict[str, float]:
     for number in range(1500):
         each = Resources(r.choice((1, 1, 1, 2, 4, 8)), 1000, 2**30)
         pods = tuple(
-            Pod(f"n/{number}-{i}", "", each, Where("gpu"), gang=str(number))
+            Pod(f"n/{number}-{i}", "", each, PlacementConstraints("gpu"), gang=str(number))
             for i in range(r.choice((1, 1, 1, 4)))
         )
         gangs.append(Gang(str(number), pods, len(pods), created=f"{number:05}"))
@@ -185,7 +185,7 @@ def alone(seed: int = 1) -> dict[str, float]:
             spent[key].append((b - a) * 1e6)
         last = time.perf_counter(), time.process_time()
 
-    decide(cluster, gangs, why=lambda gang: False, timed=timed)
+    schedule(cluster, gangs, why=lambda gang: False, timed=timed)
     return {
         f"{key}_{name}": sorted(values)[int(len(values) * share)]
         for key, values in spent.items()

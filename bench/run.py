@@ -1,7 +1,7 @@
 """make bench: how long an installation takes, against the floor; a second run; the controller's work.
 
 Each ratio is of one run on one machine: the floor (bench/floor) and `avadm apply base ceph` run one after the other on
-the same lab made anew, with the same warm package cache. Figures go to runs/bench/TIME.json and the table is printed;
+the same lab recreated, with the same warm package cache. Figures go to runs/bench/TIME.json and the table is printed;
 docs/performance.md is written from the JSON by ``bench/run.py --document FILE``.
 """
 
@@ -94,7 +94,7 @@ def timed(what: str, *argv: str | Path) -> Cost:
 
 
 def fresh() -> None:
-    """Make the bench's lab anew: bare nodes that take the controller's key."""
+    """Make the bench's lab again: bare nodes that take the controller's key."""
     run(*AVADM, "lab", "down", "--name", "bench")
     run(*AVADM, "lab", "up", *NODES)
     run(*AVADM, "bootstrap", "--password-file", LAB / "password", "--accept-host-keys")

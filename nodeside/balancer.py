@@ -156,7 +156,7 @@ class Services:
             try:
                 self.follow()
             except Exception as error:
-                # 410: the version is too old to go on from; the list is read again.
+                # 410: the version is too old to continue from; the list is read again.
                 if getattr(error, "status", None) != 410:
                     self.log("%s: %s" % (PATH, error))
             time.sleep(1)

@@ -11,19 +11,20 @@ from pathlib import Path
 
 import uvicorn
 
-from ava.api import doors, idle
+from ava.api import internal_auth
+from ava.services.workbenches import idle
 from ava.api.app import Install, application
-from ava.api.config import Config
+from ava.services.config import Config
 from ava.api.health import internal
-from ava.api.services import Services
-from ava.api.setup import make
+from ava.services.context import Context
+from ava.services.factory import make
 from ava.settings import ConfigError, load, split
 
 GRACE = 10
 """Seconds that requests get to end when the program is asked to; then followed logs are cut."""
 
 
-def servers(services: Services, config: Config, install: Install | None = None) -> list[uvicorn.Server]:
+def servers(services: Context, config: Config, install: Install | None = None) -> list[uvicorn.Server]:
     """Return the two servers."""
     tls = config.tls
     outer = uvicorn.Config(
@@ -43,7 +44,7 @@ def servers(services: Services, config: Config, install: Install | None = None) 
         ssl_keyfile=str(tls.key) if tls else None,
     )
     inner = uvicorn.Config(
-        internal(services.store, doors.routes(services)),
+        internal(services.store, internal_auth.routes(services)),
         *split(config.internal),
         loop="uvloop",
         http="httptools",
@@ -57,7 +58,7 @@ def servers(services: Services, config: Config, install: Install | None = None) 
     return [uvicorn.Server(outer), uvicorn.Server(inner)]
 
 
-def serve(services: Services, config: Config, install: Install | None = None) -> None:
+def serve(services: Context, config: Config, install: Install | None = None) -> None:
     """Serve until SIGTERM or SIGINT; health and metrics have a thread and a loop of their own, and answer while all is busy."""
     outer, inner = servers(services, config, install)
     beside = threading.Thread(target=inner.run, name="internal", daemon=True)

@@ -12,20 +12,20 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 from pydantic import TypeAdapter, ValidationError
 
-from ava.api.config import Config
-from ava.api.identity import digest
-from ava.api.passwords import Passwords
-from ava.api.schemas.common import Email, Password, UserName
-from ava.api.services import utc_now
-from ava.api.setup import store as open_ledger
-from ava.api.validation import problems
+from ava.services.config import Config
+from ava.services.auth.caller import digest
+from ava.services.auth.passwords import Passwords
+from ava.schemas.common import Email, Password, UserName
+from ava.services.context import utc_now
+from ava.services.factory import store as open_database
+from ava.schemas.validation import problems
 from ava.domain.model import User, UserState
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from ava.settings import ConfigError, load
-from ava.store.interface import Store
+from ava.db.database import Database
 
 
-def create_admin(store: Store, passwords: Passwords, name: str, email: str, password: str) -> str:
+def create_admin(store: Database, passwords: Passwords, name: str, email: str, password: str) -> str:
     """Make an active administrator, or make the user of this name one; return what was done.
 
     Twice with the same password changes nothing; another password takes the place of the present one, and whoever was logged in
@@ -53,7 +53,7 @@ def create_admin(store: Store, passwords: Passwords, name: str, email: str, pass
         if not same:
             _end_log_ins(store, name)
         done = "changed"
-    store.log(
+    store.write_audit(
         now,
         who="create-admin",
         action="users.make",
@@ -69,11 +69,11 @@ LENT = timedelta(hours=1)
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-def lend(store: Store, secret: str, name: str | None) -> tuple[str, str]:
+def lend(store: Database, secret: str, name: str | None) -> tuple[str, str]:
     """Make a token of an administrator that ends within the hour; return whose it is and its id.
 
     Args:
-        store: the ledger.
+        store: the database.
         secret: the token's, made by who asks and known to nobody else.
         name: whose; None: the only active administrator.
 
@@ -99,7 +99,7 @@ def lend(store: Store, secret: str, name: str | None) -> tuple[str, str]:
         )
     whose = name or there[0]
     id = store.add_secret(whose, "token", digest(secret), now, until=now + LENT, label="avadm")
-    store.log(
+    store.write_audit(
         now,
         who="avadm",
         action="tokens.make",
@@ -111,17 +111,17 @@ def lend(store: Store, secret: str, name: str | None) -> tuple[str, str]:
     return whose, id
 
 
-def _end_log_ins(store: Store, name: str) -> None:
+def _end_log_ins(store: Database, name: str) -> None:
     """End all sessions and tokens of a user, who may have been somebody else's until now."""
     for kind in ("session", "token"):
         for secret in store.secrets(name, kind):
             store.end_secret(name, secret["id"])
 
 
-def _there(store: Store, name: str) -> User | None:
+def _there(store: Database, name: str) -> User | None:
     try:
         return store.user(name)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status == 404:
             return None
         raise
@@ -188,13 +188,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _lend(config: Config, name: str | None) -> int:
-    store = open_ledger(config)
+    store = open_database(config)
     try:
         print(*lend(store, _password(), name))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    except Refused as refused:
+    except ApiError as refused:
         print(f"{refused}", file=sys.stderr)
         return 2
     finally:
@@ -207,10 +207,10 @@ def _create(config: Config, name: str, email: str) -> int:
     if wrong := _checked(name, email, password):
         print("\n".join(wrong), file=sys.stderr)
         return 2
-    store = open_ledger(config)
+    store = open_database(config)
     try:
         print(create_admin(store, Passwords(), name, email, password))
-    except Refused as refused:
+    except ApiError as refused:
         print(f"{refused}", file=sys.stderr)
         return 2 if refused.status == 503 else 1
     finally:

@@ -10,20 +10,20 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from ava import __version__
-from ava.api import errors
-from ava.api.answer import Json
-from ava.api.guard import Guard
+from ava.http import errors
+from ava.http.responses import Json
+from ava.http.middleware import Middleware
 from ava.api.routes import api
-from ava.api.services import Services
+from ava.services.context import Context
 
 THREADS = 16
-"""Requests that are at work in the ledger at once; the others wait in line, not on the data base."""
+"""Requests that are at work in the database at once; the others wait in line, not on the database."""
 PREFIX = "/api/v1"
 Install = Callable[[FastAPI], None]
 """Adds what else the program serves: the web site."""
 
 
-def frame(services: Services) -> FastAPI:
+def frame(services: Context) -> FastAPI:
     """Return the application without what surrounds it (its OpenAPI document is looked at in tests)."""
 
     @asynccontextmanager
@@ -48,9 +48,9 @@ def frame(services: Services) -> FastAPI:
     return app
 
 
-def application(services: Services, install: Install | None = None) -> ASGIApp:
+def application(services: Context, install: Install | None = None) -> ASGIApp:
     """Return the application as it is served, with what else belongs to it."""
     app = frame(services)
     if install is not None:
         install(app)
-    return Guard(app, services.config.trusted_proxies)
+    return Middleware(app, services.config.trusted_proxies)

@@ -12,26 +12,26 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ava.api import metrics
-from ava.store.interface import Store
+from ava.services import metrics
+from ava.db.database import Database
 
 WITHIN = 5.0
-"""Seconds in which the ledger has to answer."""
+"""Seconds in which the database has to answer."""
 
 
-def internal(store: Store, more: Sequence[Route] = ()) -> Starlette:
-    """Return the internal port's application: /ready (this process answers), /healthz (the ledger does), /metrics, and more."""
+def internal(store: Database, more: Sequence[Route] = ()) -> Starlette:
+    """Return the internal port's application: /ready (this process answers), /healthz (the database does), /metrics, and more."""
 
     async def healthz(request: Request) -> Response:
         try:
             await asyncio.wait_for(run_in_threadpool(store.queues), WITHIN)
         except Exception as error:
-            # Its text could hold the data base's address.
-            return PlainTextResponse(f"the ledger does not answer: {type(error).__name__}\n", 503)
+            # Its text could hold the database's address.
+            return PlainTextResponse(f"the database does not answer: {type(error).__name__}\n", 503)
         return PlainTextResponse("ok\n")
 
     async def ready(request: Request) -> Response:
-        # Of nothing but this process: what answers slowly, or without the ledger, says more to its users than no back end.
+        # Of nothing but this process: what answers slowly, or without the database, says more to its users than no back end.
         return PlainTextResponse("ok\n")
 
     def figures(request: Request) -> Response:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ava.cli import settings
-from ava.domain.problems import Problem, Refused
+from ava.cli import saved_login
+from ava.domain.problems import Problem, ApiError
 
 if TYPE_CHECKING:
     from ava.client import Client
@@ -23,7 +23,7 @@ class App:
     """What every verb is handed.
 
     Attributes:
-        server, ca: named on the command line or in the environment, else as at log-in.
+        server, ca: named on the command line or in the environment, else as at login.
         token_file: file that holds a token, for programs.
         connect: makes the client, for tests.
     """
@@ -34,8 +34,8 @@ class App:
     connect: Callable[..., Client] | None = field(default=None, repr=False)
 
     def address(self) -> str:
-        """Return the server's URL; Refused where none is named."""
-        server = self.server or settings.load().server
+        """Return the server's URL; ApiError where none is named."""
+        server = self.server or saved_login.load().server
         if server is None:
             raise _refused(
                 "no-server",
@@ -51,19 +51,19 @@ class App:
         """Return a client; closed when the verb ends.
 
         Raises:
-            Refused: nobody has logged in, or no server is named.
+            ApiError: nobody has logged in, or no server is named.
         """
         from ava.client import Client
 
-        known, server = settings.load(), self.address()
+        known, server = saved_login.load(), self.address()
         # A token goes to the server that has made it, and to no other one.
-        token = None if anonymous else self._token(known if server == known.server else settings.Settings())
+        token = None if anonymous else self._token(known if server == known.server else saved_login.SavedLogin())
         ca = self.ca or (Path(known.ca) if known.ca and server == known.server else None)
         made = (self.connect or Client)(server, token=token, ca=ca)
         click.get_current_context().call_on_close(made.close)
         return made
 
-    def _token(self, known: settings.Settings) -> str:
+    def _token(self, known: saved_login.SavedLogin) -> str:
         if self.token_file is not None:
             try:
                 return self.token_file.read_text(encoding="ascii").strip()
@@ -78,13 +78,13 @@ class App:
                 ) from error
         if known.token is None:
             raise _refused(
-                "not-logged-in", "You are not logged in.", "ava", "no token", "a log-in", "ava login"
+                "not-logged-in", "You are not logged in.", "ava", "no token", "a login", "ava login"
             )
         return known.token
 
 
-def _refused(code: str, what: str, where: str, found: str, wanted: str, remedy: str) -> Refused:
-    return Refused(401, Problem(code, what, where, found, wanted, remedy))
+def _refused(code: str, what: str, where: str, found: str, wanted: str, remedy: str) -> ApiError:
+    return ApiError(401, Problem(code, what, where, found, wanted, remedy))
 
 
 class Renamed(click.Option):

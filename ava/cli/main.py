@@ -93,7 +93,7 @@ class Verbs(click.Group):
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="ava")
 @click.option(
-    "--server", envvar="AVA_SERVER", metavar="URL", help="Which AVA [env: AVA_SERVER; default: as at log-in]."
+    "--server", envvar="AVA_SERVER", metavar="URL", help="Which AVA [env: AVA_SERVER; default: as at login]."
 )
 @click.option(
     "--ca",
@@ -142,18 +142,18 @@ def main() -> None:
 def run(argv: list[str] | None = None, app: App | None = None) -> int:
     """Run a verb, print how it ended, and return the exit status."""
     from ava.cli.output import note, print_problems
-    from ava.domain.problems import Problem, Refused
+    from ava.domain.problems import Problem, ApiError
 
     try:
         code: Any = cli.main(argv, standalone_mode=False, obj=app)
-    except Refused as refused:
+    except ApiError as refused:
         print_problems(refused.problems)
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
         error.show()
     except (click.Abort, KeyboardInterrupt):
-        note("\nStopped by you. What was started on AVA goes on; `ava stop` ends it.")
+        note("\nStopped by you. What was started on AVA continues; `ava stop` ends it.")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from ava.api import validation
+from ava.schemas import validation
 from ava.cli import yaml_nodes
 from ava.domain.compat import dataclass
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, ApiError
 from ava.domain.spec import Name, Spec
 
 LARGEST = 2**20
@@ -53,9 +53,9 @@ class SpecFile:
     spec: dict[str, Any]
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
-    def placed(self, refused: Refused) -> Refused:
+    def placed(self, refused: ApiError) -> ApiError:
         """Return what the server says with places in this file."""
-        return Refused(refused.status, *(self._placed(p) for p in refused.problems))
+        return ApiError(refused.status, *(self._placed(p) for p in refused.problems))
 
     def _placed(self, problem: Problem) -> Problem:
         place = re.sub(r"^body\.(spec\.)?", "", problem.where)
@@ -69,7 +69,7 @@ def load(path: Path, name: str | None = None) -> SpecFile:
     ``500m``). Where there are no roles, ``gpu``, ``cpu`` and ``memory`` of the one pod may be written at the top.
 
     Raises:
-        Refused: with everything that is wrong, by line.
+        ApiError: with everything that is wrong, by line.
     """
     text = _read(path)
     try:
@@ -97,11 +97,11 @@ def load(path: Path, name: str | None = None) -> SpecFile:
             "image, command and so on",
         )
     if twice:
-        raise Refused(422, *(_duplicate(str(path), *one) for one in twice))
+        raise ApiError(422, *(_duplicate(str(path), *one) for one in twice))
     found = _checked(str(path), data, lines, name)
     if isinstance(found, SpecFile):
         return found
-    raise Refused(422, *found)
+    raise ApiError(422, *found)
 
 
 def _checked(
@@ -225,8 +225,8 @@ def _read(path: Path) -> str:
         ) from error
 
 
-def _refused(code: str, what: str, where: str, found: str, wanted: str) -> Refused:
-    return Refused(400, Problem(code, what, where, found, wanted, "Correct the file, or name another one."))
+def _refused(code: str, what: str, where: str, found: str, wanted: str) -> ApiError:
+    return ApiError(400, Problem(code, what, where, found, wanted, "Correct the file, or name another one."))
 
 
 __all__: Sequence[str] = ["SpecFile", "amounts", "cpu", "load", "memory"]

@@ -2,6 +2,6 @@
 
 from ava.client.client import Client
 from ava.client.transport import Unreachable
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, ApiError
 
-__all__ = ["Client", "Problem", "Refused", "Unreachable"]
+__all__ = ["Client", "Problem", "ApiError", "Unreachable"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from ava.api.schemas.people import AuditOut, GroupOut, InvitationOut, KeyOut, UserOut
-from ava.api.schemas.work import PoolOut, QueueOut
-from ava.client.base import Part
+from ava.schemas.users import AuditOut, GroupOut, InvitationOut, KeyOut, UserOut
+from ava.schemas.runs import PoolOut, QueueOut
+from ava.client.base import Resource
 
 
-class Administration(Part):
+class AdminApi(Resource):
     """Administration. A quota is ``{"gpu", "cpu" (thousandths), "memory", "storage", "disk" (bytes)}``; null: no limit."""
 
     def users(
@@ -39,7 +39,7 @@ class Administration(Part):
         self._send.send("DELETE", f"/users/{name}")
 
     def set_password_of(self, name: str, new: str) -> None:
-        """Give somebody else a new password; all their log-ins and tokens end."""
+        """Give somebody else a new password; all their logins and tokens end."""
         self._send.send("PUT", f"/users/{name}/password", json={"new": new}, again=False)
 
     def send_confirmation_to(self, name: str) -> UserOut:

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
-from ava.api.schemas.common import Paged
+from ava.schemas.common import Paged
 from ava.client.transport import Transport
 
 M = TypeVar("M", bound=BaseModel)
 
 
-class Part:
+class Resource:
     """A part of the client."""
 
     def __init__(self, send: Transport) -> None:

@@ -8,18 +8,18 @@ from types import TracebackType
 
 import httpx
 
-from ava.api.schemas.people import SessionOut, TokenOut, UserOut
-from ava.client.admin import Administration
-from ava.client.benches import Benches
-from ava.client.data import Data
-from ava.client.mine import Mine
+from ava.schemas.users import SessionOut, TokenOut, UserOut
+from ava.client.admin import AdminApi
+from ava.client.workbenches import WorkbenchesApi
+from ava.client.data_sets import DataSetsApi
+from ava.client.account import AccountApi
 from ava.client.transport import Transport, http_client
-from ava.client.work import Work
+from ava.client.runs import RunsApi
 
 COOKIE = "__Host-ava"
 
 
-class Client(Work, Data, Benches, Mine, Administration):
+class Client(RunsApi, DataSetsApi, WorkbenchesApi, AccountApi, AdminApi):
     """Talks to one AVA. Use as ``with Client(server, token=…) as ava``.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import tenacity
 
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, ApiError
 
 PREFIX = "/api/v1"
 TRIES = 4
@@ -30,7 +30,7 @@ LONGEST_WAIT = 30.0
 """Seconds that are waited for a server that says when to come again."""
 
 
-class Unreachable(Refused):
+class Unreachable(ApiError):
     """The API did not answer; whether a change was made is not known."""
 
     def __init__(self, where: str, found: str) -> None:
@@ -53,12 +53,12 @@ def http_client(server: str, ca: Path | None = None) -> httpx.Client:
         ca: certificates of the authority that signed the server's; None: those of the system.
 
     Raises:
-        Refused: the address is none, or the certificates cannot be read.
+        ApiError: the address is none, or the certificates cannot be read.
     """
     url = httpx.URL(server)
     local = url.scheme == "http" and url.host in ("127.0.0.1", "localhost", "::1")
     if (url.scheme != "https" and not local) or not url.host or url.path not in ("", "/") or url.userinfo:
-        raise Refused(
+        raise ApiError(
             400,
             Problem(
                 "server-invalid",
@@ -74,7 +74,7 @@ def http_client(server: str, ca: Path | None = None) -> httpx.Client:
             ssl.create_default_context(cafile=str(ca) if ca else None) if url.scheme == "https" else False
         )
     except (OSError, ssl.SSLError) as error:
-        raise Refused(
+        raise ApiError(
             400,
             Problem(
                 "ca-invalid",
@@ -123,7 +123,7 @@ class Transport:
             again: whether it may be sent twice; None: whether the method says so. A creation with a key may.
 
         Raises:
-            Refused: what the server has against it.
+            ApiError: what the server has against it.
             Unreachable: no answer.
         """
         safe = method in ("GET", "PUT") if again is None else again
@@ -150,13 +150,13 @@ class Transport:
         )(once)
 
 
-class _Answered(Refused):
+class _Answered(ApiError):
     """A refusal with the time after which to come again, seconds."""
 
     after: float = 0.0
 
 
-def refusal(answer: httpx.Response) -> Refused:
+def refusal(answer: httpx.Response) -> ApiError:
     """Return what an answer that is an error says; also where something else than AVA has answered."""
     try:
         body = answer.json()

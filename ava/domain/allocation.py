@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ava.domain.model import PodState, Run
-from ava.domain.podstate import ENDED
+from ava.domain.pod_status import ENDED
 from ava.domain.resources import Resources
 from ava.domain.spec import Spec
 
 
 class Allocation(NamedTuple):
-    """An amount, since when, and until when; ``until`` None: it goes on."""
+    """An amount, since when, and until when; ``until`` None: it continues."""
 
     amount: Resources
     since: datetime | None = None

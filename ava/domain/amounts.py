@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 UNLIMITED = 2**62
-"""What "no limit" counts as: sums below it fit a data base's integer of 64 bits."""
+"""What "no limit" counts as: sums below it fit a database's integer of 64 bits."""
 _STEPS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"))
 
 

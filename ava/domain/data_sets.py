@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from ava.domain.compat import dataclass
 from ava.domain.folders import Bound, Flex, FolderKind, inner
 from ava.domain.names import shown
-from ava.domain.problems import Problem, Wrong
+from ava.domain.problems import Problem, ValidationProblems
 
 Part = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")
@@ -34,7 +34,7 @@ Server = Annotated[
 def _anybodys(name: str) -> str:
     """Refuse what is made for clones of volumes, and goes with them."""
     if name.startswith("pvc-"):
-        raise Wrong(
+        raise ValidationProblems(
             [
                 Problem(
                     "snapshot-of-volume",
@@ -113,7 +113,7 @@ _SOURCE: TypeAdapter[Source] = TypeAdapter(Annotated[Source, Field(discriminator
 
 
 def source(said: Mapping[str, Any]) -> Source:
-    """Return a source as the ledger has it; pydantic's ValidationError for one that there is not."""
+    """Return a source as the database has it; pydantic's ValidationError for one that there is not."""
     return _SOURCE.validate_python(dict(said))
 
 
@@ -177,7 +177,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FolderSpec:
     """How a folder of the shared file system has to be.
 
     Attributes:
@@ -196,7 +196,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class ExternalSource:
     """What was last seen of a data set whose bytes lie elsewhere.
 
     Attributes:
@@ -215,7 +215,7 @@ class Elsewhere:
     trouble: str = ""
 
 
-def bound(name: str, one: DataSet, write: bool, cache: str, there: Elsewhere | None = None) -> Bound:
+def bound(name: str, one: DataSet, write: bool, cache: str, there: ExternalSource | None = None) -> Bound:
     """Return a data set as pods see it below a name; ``cache`` is where nodes have Alluxio, empty: nowhere.
 
     Raises ValueError where this site has no such thing.

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ava.domain import labels
-from ava.domain.bench import service
+from ava.domain.workbench import service
 from ava.domain.compat import dataclass
 
 PATH = "/disk"
@@ -30,7 +30,7 @@ DEFINITION = f"{labels.PREFIX}/definition"
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """What the ledger knows of a workbench's disk.
+    """What the database knows of a workbench's disk.
 
     Attributes:
         definition: the workbench's id.
@@ -101,14 +101,14 @@ def node_of(claim: Mapping[str, Any] | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DiskReport:
     """What a node tells of its own disk, in bytes; a node that tells nothing has no room and no volumes."""
 
     free: int
     volumes: Mapping[str, int]
 
 
-def told(node: Mapping[str, Any] | None) -> Told | None:
+def disk_report(node: Mapping[str, Any] | None) -> DiskReport | None:
     """Return what a node tells of its disk; None for one that is not there or not well."""
     if node is None:
         return None
@@ -118,17 +118,17 @@ def told(node: Mapping[str, Any] | None) -> Told | None:
     try:
         said = json.loads((node["metadata"].get("annotations") or {}).get(labels.VOLUMES, "{}"))
         volumes = {str(name): int(mib) * STEP for name, mib in (said.get("volumes") or {}).items()}
-        return Told(int(said.get("free", 0)) * STEP, volumes)
+        return DiskReport(int(said.get("free", 0)) * STEP, volumes)
     except (ValueError, TypeError, AttributeError):
-        return Told(0, {})
+        return DiskReport(0, {})
 
 
-def size_of(claim: Mapping[str, Any], there: Told | None) -> int | None:
+def size_of(claim: Mapping[str, Any], there: DiskReport | None) -> int | None:
     """Return the bytes that a claim's volume has, 0 where it is not made; None where nobody knows at the moment."""
     return None if there is None else there.volumes.get(f"pvc-{claim['metadata']['uid']}", 0)
 
 
-def hopeless(disk: Disk, claim: Mapping[str, Any], there: Told | None) -> bool:
+def hopeless(disk: Disk, claim: Mapping[str, Any], there: DiskReport | None) -> bool:
     """Return whether a claim that has no volume will get none from the node that it names, as far as can be told."""
     bound = (claim.get("status") or {}).get("phase") == "Bound" or claim["spec"].get("volumeName")
     return not bound and not size_of(claim, there) and (there is None or there.free < disk.wanted)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ava.domain.bench import Bench
+from ava.domain.workbench import Workbench
 from ava.domain.model import Run
 
 GAP = timedelta(minutes=10)
@@ -35,17 +35,17 @@ class Step(StrEnum):
 
     NOTHING = "nothing"
     ACTIVE = "active"
-    """Somebody is at work: the time begins anew."""
+    """Somebody is at work: the time begins again."""
     WARN = "warn"
     STOP = "stop"
 
 
-def last_seen(run: Run, bench: Bench) -> datetime:
+def last_seen(run: Run, bench: Workbench) -> datetime:
     """Return when somebody was last seen at work in a workbench; its start counts."""
     return max(at for at in (run.admitted or run.created, bench.active) if at is not None)
 
 
-def step(run: Run, bench: Bench, rule: Rule, now: datetime, *, busy: bool | None) -> Step:
+def step(run: Run, bench: Workbench, rule: Rule, now: datetime, *, busy: bool | None) -> Step:
     """Return what is to be done; ``busy``: whether it uses processors or GPUs, None: nobody knows."""
     if busy:
         return Step.ACTIVE

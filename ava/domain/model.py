@@ -1,4 +1,4 @@
-"""What the ledger knows: people, groups, quotas, definitions, runs, charges. Records are immutable."""
+"""What the database knows: people, groups, quotas, definitions, runs, charges. Records are immutable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where a run is in the ledger. "Running" is not among them: what runs is told by its pods (states.py)."""
+    """Where a run is in the database. "Running" is not among them: what runs is told by its pods (states.py)."""
 
     QUEUED = "queued"
     """Waits for its group's quota and its queue; nothing is charged."""
@@ -73,7 +73,7 @@ class User:
     """A person; ``uid`` is theirs in the file system and in containers.
 
     Users, groups, queues and pools are referred to by their names, which never change and are never used again;
-    definitions and runs by their ids. ``entered`` is when they last proved who they are by a log-in, ``email_confirmed`` when the
+    definitions and runs by their ids. ``entered`` is when they last proved who they are by a login, ``email_confirmed`` when the
     address was confirmed to be theirs; None: nothing but the confirmation itself is sent to it.
     """
 
@@ -248,7 +248,7 @@ class Message:
             ``group-changed``, ``queue-changed``, ``user-changed``, ``data-set-changed``, ``definition-deleted``,
             ``confirm-email``.
         object: the id (a run, a definition) or name (a group, a queue, a user) that it is about; what is to be done is
-            read from the ledger, so a repeated message does no harm.
+            read from the database, so a repeated message does no harm.
     """
 
     seq: int
@@ -266,7 +266,7 @@ class PodState:
     Attributes:
         phase: Kubernetes' own: Pending, Running, Succeeded, Failed, Unknown, Terminating.
         reason: code of the reason: ``OOMKilled``, ``ImagePullBackOff``, ``Unschedulable``, ``NodeLost`` …
-        seen: when it last changed; whether it is still true is told by the operator's sign of life (states.py).
+        seen: when it last changed; whether it is still true is told by the operator's heartbeat (states.py).
     """
 
     run: str

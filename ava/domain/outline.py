@@ -56,7 +56,7 @@ def _large(what: str, where: str, found: int, most: int, remedy: str) -> Problem
 
 
 def _size(value: Any) -> int:
-    """Return the bytes of a value as JSON; 0 of what is none, which the ledger itself refuses."""
+    """Return the bytes of a value as JSON; 0 of what is none, which the database itself refuses."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
     except (TypeError, ValueError, RecursionError):

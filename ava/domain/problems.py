@@ -34,7 +34,7 @@ class Problem:
         return asdict(self)
 
 
-class Wrong(ValueError):
+class ValidationProblems(ValueError):
     """A value that a rule refuses, with what it says: for validators, whose errors pydantic gathers."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -42,7 +42,7 @@ class Wrong(ValueError):
         self.problems = problems
 
 
-class Refused(Exception):
+class ApiError(Exception):
     """A request that cannot be carried out; nothing was changed.
 
     Attributes:
@@ -56,19 +56,19 @@ class Refused(Exception):
         self.problems: Sequence[Problem] = problems
 
 
-def missing(what: str, where: str) -> Refused:
+def missing(what: str, where: str) -> ApiError:
     """Return the refusal for an object that is not there, or that the asking user may not know of."""
-    return Refused(404, Problem("not-found", f"There is no {what}.", where))
+    return ApiError(404, Problem("not-found", f"There is no {what}.", where))
 
 
 def conflict(
     code: str, what: str, where: str, remedy: str = "", *, found: str = "", wanted: str = ""
-) -> Refused:
+) -> ApiError:
     """Return the refusal for what the present state does not allow."""
-    return Refused(409, Problem(code, what, where, found, wanted, remedy))
+    return ApiError(409, Problem(code, what, where, found, wanted, remedy))
 
 
-def taken(kind: str, name: str, found: str, code: str = "name-taken", *, remedy: str = "") -> Refused:
+def taken(kind: str, name: str, found: str, code: str = "name-taken", *, remedy: str = "") -> ApiError:
     """Return the refusal for a name that an object of this kind has already; such an object is edited by default."""
     what = f"A {kind} named {name} already exists."
     remedy = remedy or f"Choose another name, or edit the {kind} {name}."

@@ -69,7 +69,7 @@ class DataSet(_Strict):
 
     name: Name
     write: bool = False
-    """One writer or many readers, enforced by the ledger (U8)."""
+    """One writer or many readers, enforced by the database (U8)."""
 
 
 class Role(_Strict):

@@ -1,4 +1,4 @@
-"""What is shown of a run: derived from the ledger's phase, what its pods do, and how fresh that knowledge is."""
+"""What is shown of a run: derived from the database's phase, what its pods do, and how fresh that knowledge is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ava.domain import exits
+from ava.domain import pod_failures
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
 from ava.domain.names import shown
 
@@ -44,7 +44,7 @@ class Shown:
 
 
 def watcher(cluster: str) -> str:
-    """Return the name under which the operator of a cluster keeps its signs of life."""
+    """Return the name under which the operator of a cluster keeps its heartbeats."""
     return "operator" if cluster == "default" else f"operator/{cluster}"
 
 
@@ -60,9 +60,9 @@ EXPLAINED = {
     "PodLost": "it went away without having ended",
     "ImagePullBackOff": "its image cannot be pulled; check the name, the tag and whether the registry has it",
     "ErrImagePull": "its image cannot be pulled; check the name, the tag and whether the registry has it",
-    exits.CREATING: "its node pulls its image and mounts its folders",
-    exits.CLONING: "its code is being cloned",
-    exits.AWAITING: "it waits for its workers to answer by ssh",
+    pod_failures.CREATING: "its node pulls its image and mounts its folders",
+    pod_failures.CLONING: "its code is being cloned",
+    pod_failures.AWAITING: "it waits for its workers to answer by ssh",
     "FailedMount": "its node cannot mount one of its volumes",
     "InvalidImageName": "the name of its image is not valid",
     "ErrImageNeverPull": "its image is not on the node and may not be pulled",
@@ -86,10 +86,10 @@ def show(
     """Return the state of a run.
 
     Args:
-        run: as the ledger has it.
+        run: as the database has it.
         pods: what the operator last saw; pods of earlier attempts are left out of account.
         now: the time.
-        alive: the operator's last sign of life, None where there never was one.
+        alive: the operator's last heartbeat, None where there never was one.
         stale: after so long without one, what pods do is not known.
     """
     if run.phase is Phase.FINISHED:
@@ -108,7 +108,7 @@ def show(
 
 def explain(pod: PodState) -> str:
     """Return in a sentence why a pod is not well, or how it ended; empty for one that runs or has succeeded."""
-    why = EXPLAINED.get("UnexpectedAdmissionError" if exits.refused(pod.reason) else pod.reason, "")
+    why = EXPLAINED.get("UnexpectedAdmissionError" if pod_failures.refused(pod.reason) else pod.reason, "")
     if pod.exit_code is not None and 128 < pod.exit_code <= 128 + 64 and pod.reason in ("", "Error"):
         why = f"it was ended by {SIGNALS.get(pod.exit_code - 128, f'signal {pod.exit_code - 128}')}"
     elif pod.exit_code and pod.reason in ("", "Error"):
@@ -162,7 +162,7 @@ def _wanted(run: Run) -> int:
 def _first(pods: Sequence[PodState]) -> str:
     """Return the best explanation there is, and how many more pods have one."""
     known = sorted(pods, key=lambda pod: not (pod.reason or pod.exit_code))
-    said = [text for pod in known if pod.reason not in exits.STARTS and (text := explain(pod))]
+    said = [text for pod in known if pod.reason not in pod_failures.STARTS and (text := explain(pod))]
     more = "more pods have trouble"
     if not said:
         said = [text for pod in known if (text := explain(pod))]

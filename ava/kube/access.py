@@ -17,7 +17,7 @@ TOKEN_AGE = 60.0
 """Seconds after which a token file is read again: newer clusters renew it."""
 
 
-class BadAccess(ValueError):
+class InvalidKubeconfig(ValueError):
     """A kubeconfig or service account that cannot be used; says file, key and what is wanted."""
 
 
@@ -44,7 +44,7 @@ class Access:
     def __post_init__(self) -> None:
         local = self.server.startswith(("http://127.0.0.1:", "http://localhost:"))
         if not self.server.startswith("https://") and not local:
-            raise BadAccess(f"server {self.server!r}: wanted https://HOST:PORT")
+            raise InvalidKubeconfig(f"server {self.server!r}: wanted https://HOST:PORT")
         self.server = self.server.rstrip("/")
 
     def headers(self) -> dict[str, str]:
@@ -54,7 +54,7 @@ class Access:
                 self.token = self.token_file.read_text(encoding="ascii").strip()
             except OSError as error:
                 if not self.token:
-                    raise BadAccess(f"{self.token_file}: {error.strerror}") from None
+                    raise InvalidKubeconfig(f"{self.token_file}: {error.strerror}") from None
             self._read = time.monotonic()
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
@@ -78,7 +78,7 @@ def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
         os.write(handle, cert + b"\n" + key)
         context.load_cert_chain(f"/proc/self/fd/{handle}")
     except ssl.SSLError as error:
-        raise BadAccess(f"client certificate and key do not fit or are not PEM ({error.reason})") from None
+        raise InvalidKubeconfig(f"client certificate and key do not fit or are not PEM ({error.reason})") from None
     finally:
         os.close(handle)
 
@@ -89,7 +89,7 @@ def _named(entries: Any, name: str, what: str, path: Path) -> dict[str, Any]:
             found = entry.get(what)
             if isinstance(found, dict):
                 return found
-    raise BadAccess(f"{path}: there is no {what} {name!r}")
+    raise InvalidKubeconfig(f"{path}: there is no {what} {name!r}")
 
 
 def _bytes(entry: dict[str, Any], key: str, path: Path) -> bytes:
@@ -98,13 +98,13 @@ def _bytes(entry: dict[str, Any], key: str, path: Path) -> bytes:
         try:
             return base64.b64decode(entry[f"{key}-data"], validate=True)
         except ValueError:
-            raise BadAccess(f"{path}: {key}-data is not base64") from None
+            raise InvalidKubeconfig(f"{path}: {key}-data is not base64") from None
     if entry.get(key):
         file = path.parent / str(entry[key])
         try:
             return file.read_bytes()
         except OSError as error:
-            raise BadAccess(f"{file} ({key} of {path}): {error.strerror}") from None
+            raise InvalidKubeconfig(f"{file} ({key} of {path}): {error.strerror}") from None
     return b""
 
 
@@ -116,18 +116,18 @@ def from_kubeconfig(path: Path, context: str | None = None) -> Access:
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadAccess(f"{path}: {error.strerror}") from None
+        raise InvalidKubeconfig(f"{path}: {error.strerror}") from None
     except yaml.YAMLError:
-        raise BadAccess(f"{path}: not YAML") from None
+        raise InvalidKubeconfig(f"{path}: not YAML") from None
     if not isinstance(document, dict):
-        raise BadAccess(f"{path}: not a kubeconfig")
+        raise InvalidKubeconfig(f"{path}: not a kubeconfig")
     chosen = _named(
         document.get("contexts"), context or str(document.get("current-context")), "context", path
     )
     cluster = _named(document.get("clusters"), str(chosen.get("cluster")), "cluster", path)
     user = _named(document.get("users"), str(chosen.get("user")), "user", path)
     if cluster.get("insecure-skip-tls-verify"):
-        raise BadAccess(f"{path}: insecure-skip-tls-verify is set; give certificate-authority instead")
+        raise InvalidKubeconfig(f"{path}: insecure-skip-tls-verify is set; give certificate-authority instead")
     token_file = user.get("tokenFile")
     return Access(
         server=str(cluster.get("server", "")),
@@ -144,10 +144,10 @@ def in_cluster(folder: Path = ACCOUNT) -> Access:
     """Return the access of the pod that this process runs in, by its service account."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        raise BadAccess("KUBERNETES_SERVICE_HOST is not set: not in a pod; give a kubeconfig")
+        raise InvalidKubeconfig("KUBERNETES_SERVICE_HOST is not set: not in a pod; give a kubeconfig")
     try:
         ca = (folder / "ca.crt").read_bytes()
     except OSError as error:
-        raise BadAccess(f"{folder / 'ca.crt'}: {error.strerror}") from None
+        raise InvalidKubeconfig(f"{folder / 'ca.crt'}: {error.strerror}") from None
     shown = f"[{host}]" if ":" in host else host
     return Access(server=f"https://{shown}:{port}", ca=ca, token_file=folder / "token")

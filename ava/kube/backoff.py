@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 SOON = 3.0
-"""Seconds at most between tries to reach what everything waits for (ledger, API server): they add to every recovery."""
+"""Seconds at most between tries to reach what everything waits for (database, API server): they add to every recovery."""
 
 
 class Backoff:

@@ -37,7 +37,7 @@ class Event(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Return the resource version to go on from."""
+        """Return the resource version to continue from."""
         return str(self.object["metadata"]["resourceVersion"])
 
 

@@ -18,20 +18,20 @@ from ava.kube.client import Client
 from ava.kube.leader import Leader
 from ava.operator.config import Config, Notices
 from ava.operator.controller import DEAF, Controller
-from ava.operator.ledger import Threads
+from ava.operator.db_executor import DbExecutor
 from ava.operator.metrics import Metrics
-from ava.operator.notices import Courier
-from ava.operator.web import serve
+from ava.operator.notifications import Notifier
+from ava.operator.health import serve
 from ava.settings import ConfigError, load
-from ava.store.open import open_store
+from ava.db.database import open_database
 
 log = logging.getLogger("ava.operator")
 
 
 async def operate(config: Config, stop: asyncio.Event) -> None:
     """Contend for the lead and operate while it lasts, until ``stop`` is set."""
-    store = open_store(config.database.address())
-    threads, metrics = Threads(), Metrics(config.cluster)
+    store = open_database(config.database.address())
+    threads, metrics = DbExecutor(), Metrics(config.cluster)
     who = access.from_kubeconfig(config.kubeconfig) if config.kubeconfig else access.in_cluster()
     identity = f"{socket.gethostname()}_{os.getpid()}"
 
@@ -52,7 +52,7 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
                     controller = Controller(leader.client, store, threads, config, metrics)
                     leading[:] = [controller]
                     group.create_task(controller.run())
-                    group.create_task(Courier(store, threads, config.notices or Notices(), metrics).run())
+                    group.create_task(Notifier(store, threads, config.notices or Notices(), metrics).run())
             finally:
                 leading.clear()
                 metrics.leader.set(0)
@@ -90,12 +90,12 @@ async def _main(config: Config) -> None:
 @click.command()
 @click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="YAML file.")
 def main(path: Path) -> None:
-    """Operate one cluster of AVA: make the pods of admitted runs, tell the ledger what they do, take them away."""
+    """Operate one cluster of AVA: make the pods of admitted runs, tell the database what they do, take them away."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     try:
         config = load(path, Config)
         asyncio.run(_main(config))
-    except (ConfigError, access.BadAccess) as error:
+    except (ConfigError, access.InvalidKubeconfig) as error:
         click.echo(f"ava operator: {error}", err=True)
         sys.exit(2)
 

@@ -1,4 +1,4 @@
-"""Tells the ledger from when on, and until when, runs have their nodes: only where that has changed since it was last told."""
+"""Tells the database from when on, and until when, runs have their nodes: only where that has changed since it was last told."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import datetime
 from ava.domain import allocation
 from ava.domain.allocation import Allocation
 from ava.domain.model import PodState, Run
-from ava.domain.podstate import ENDED
-from ava.domain.policies import Place
+from ava.domain.pod_status import ENDED
+from ava.operator.policies import Place
 from ava.domain.resources import Resources
 from ava.domain.spec import Spec
 from ava.kube.client import Object
-from ava.operator.ledger import Threads
-from ava.store.interface import Store
+from ava.operator.db_executor import DbExecutor
+from ava.db.database import Database
 
 NOTHING = Resources()
 
@@ -30,7 +30,7 @@ def on_node(pod: Object) -> bool:
 class Allocations:
     """What was told last, by run; forgotten with the operator, for the same told again changes nothing."""
 
-    def __init__(self, store: Store, threads: Threads) -> None:
+    def __init__(self, store: Database, threads: DbExecutor) -> None:
         self.store, self.threads = store, threads
         self._told: dict[str, tuple[int, Resources]] = {}
         """Attempt and amount."""

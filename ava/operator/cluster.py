@@ -10,9 +10,9 @@ from ava.domain import labels
 from ava.kube import resources
 from ava.kube.client import Client, Object
 from ava.kube.errors import AlreadyExists, Conflict, Denied
-from ava.kube.mirror import Key, Mirror, key
+from ava.kube.informer import Key, Informer, key
 from ava.kube.resources import Kind
-from ava.operator.unwatched import Unwatched
+from ava.operator.secret_cache import SecretCache
 
 LOOK = 30
 """Seconds of one watch: so often the API server is heard even where nothing changes."""
@@ -27,7 +27,7 @@ RUN_KINDS = (
 """What is made for a run, in the order in which it is removed."""
 
 
-class Foreign(Exception):
+class OwnershipConflict(Exception):
     """An object has the name that the operator needs, and somebody else made it."""
 
 
@@ -38,28 +38,28 @@ class Cluster:
         self.client = client
         ours = f"{labels.MANAGED}=true"
         kinds = (*RUN_KINDS, resources.NAMESPACES, resources.CLAIMS)
-        self.made: dict[Kind, Mirror | Unwatched] = {
-            kind: Mirror(client, kind, labels=ours, accept=labels.ours, seconds=LOOK) for kind in kinds
+        self.made: dict[Kind, Informer | SecretCache] = {
+            kind: Informer(client, kind, labels=ours, accept=labels.ours, seconds=LOOK) for kind in kinds
         }
-        self.secrets = Unwatched(client, resources.SECRETS, labels=ours)
+        self.secrets = SecretCache(client, resources.SECRETS, labels=ours)
         self.made[resources.SECRETS] = self.secrets
-        self.nodes = Mirror(client, resources.NODES, seconds=LOOK)
-        self.pods = Mirror(client, resources.PODS, labels=ours, accept=labels.ours, seconds=LOOK)
+        self.nodes = Informer(client, resources.NODES, seconds=LOOK)
+        self.pods = Informer(client, resources.PODS, labels=ours, accept=labels.ours, seconds=LOOK)
         self.made[resources.PODS] = self.pods
         self._changed: list[Callable[[str], None]] = []
         self._by_run: dict[Kind, dict[str, dict[Key, Object]]] = {}
         """Objects of each run by kind: found without looking at everybody's. Not of secrets, which are not watched."""
         for kind in RUN_KINDS:
-            if isinstance(made := self.made[kind], Mirror):
+            if isinstance(made := self.made[kind], Informer):
                 made.listen(partial(_index, self._by_run.setdefault(kind, {})))
         self.pods.listen(self._notify)
 
-    def mirrors(self) -> list[Mirror]:
+    def mirrors(self) -> list[Informer]:
         """Return all mirrors, to be run."""
-        return [*(made for made in self.made.values() if isinstance(made, Mirror)), self.nodes]
+        return [*(made for made in self.made.values() if isinstance(made, Informer)), self.nodes]
 
     async def refresh(self) -> None:
-        """Look anew at what is not watched."""
+        """Look again at what is not watched."""
         await self.secrets.refresh({name for _, name in self.made[resources.NAMESPACES].objects})
 
     def on_pod(self, listener: Callable[[str], None]) -> None:
@@ -106,7 +106,7 @@ class Cluster:
             there, wanted = _labels(made), _labels(body)
             if any(there.get(key) != value for key, value in wanted.items() if key in _IDENTITY):
                 where = f"{namespace}/{name}" if namespace else name
-                raise Foreign(f"{kind.name} {where} is there and not ours; rename or remove it") from None
+                raise OwnershipConflict(f"{kind.name} {where} is there and not ours; rename or remove it") from None
         self.made[kind].put(made)
         return made
 
@@ -114,7 +114,7 @@ class Cluster:
         """Remove one object that carries our label, by the uid that was seen."""
         meta = thing["metadata"]
         if _labels(thing).get(labels.MANAGED) != "true":
-            raise Foreign(f"{kind.name} {meta['name']} does not carry our label")
+            raise OwnershipConflict(f"{kind.name} {meta['name']} does not carry our label")
         try:
             await self.client.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"], grace=grace)
             if kind is resources.SECRETS:

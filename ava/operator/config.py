@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from ava.domain.pods import Site
-from ava.domain.serving_pods import Front
-from ava.domain.tenancy import Opening
+from ava.operator.manifests.pod import PodDefaults
+from ava.operator.manifests.model_service import ServiceFrontend
+from ava.operator.manifests.group_namespace import Opening
 from ava.kube import election
 from ava.settings import Strict
-from ava.store.address import Database
+from ava.db.url import DatabaseUrl
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -43,10 +43,10 @@ class Pods(Strict):
     restarts: Annotated[int, Field(ge=0, le=1000)] = 20
     """How often one place's pod is replaced within an attempt."""
 
-    def site(self) -> Site:
+    def site(self) -> PodDefaults:
         """Return it as the domain has it."""
         chosen = self.model_dump(exclude={"git_known_hosts", "git_ca", "cache", "restarts"})
-        return Site(**chosen)
+        return PodDefaults(**chosen)
 
 
 class Open(Strict):
@@ -108,9 +108,9 @@ class Services(Strict):
     middlewares: dict[str, str] = Field(default_factory=dict)
     ingresses: tuple[Annotated[str, Field(pattern=r"^https?://[^\s]+$")], ...] = ()
 
-    def front(self) -> Front:
+    def front(self) -> ServiceFrontend:
         """Return it as the domain has it."""
-        return Front(self.domain, self.notes, self.middlewares)
+        return ServiceFrontend(self.domain, self.notes, self.middlewares)
 
 
 class Times(Strict):
@@ -118,7 +118,7 @@ class Times(Strict):
 
     Attributes:
         reconcile: between two passes over all runs.
-        alive: between two signs of life.
+        alive: between two heartbeats.
         image_wait: after so long without its image or a volume a pod has failed.
         start_wait: after so long in which its container could not be made or started a pod has failed.
         pod_backoff: before a place's pod is replaced for the second time; twice as long each further time.
@@ -187,7 +187,7 @@ class Config(Strict):
     """
 
     cluster: str = "default"
-    database: Database = Database()
+    database: DatabaseUrl = DatabaseUrl()
     kubeconfig: Path | None = None
     namespace: str = "ava-system"
     listen: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""What the leader does: mirrors, workers, the outbox, passes over everything, signs of life."""
+"""What the leader does: mirrors, workers, the outbox, passes over everything, heartbeats."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from collections import ChainMap
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from ava.domain.states import watcher
 from ava.kube.backoff import SOON, Backoff
 from ava.kube.client import Client
 from ava.kube.errors import Fenced, KubeError
-from ava.kube.mirror import synced
+from ava.kube.informer import synced
 from ava.operator.cluster import LOOK, Cluster
 from ava.operator.config import Config
-from ava.operator.ledger import Threads
-from ava.operator.load import EVERY
+from ava.operator.db_executor import DbExecutor
+from ava.operator.request_load import EVERY
 from ava.operator.metrics import Metrics
-from ava.operator.mounting import Mounting
+from ava.operator.volume_errors import VolumeErrors
 from ava.operator.orphans import Orphans
 from ava.operator.outbox import Outbox
-from ava.operator.queue import Queue
-from ava.operator.reconcile import Reconciler
-from ava.operator.terminating import Watchdog
-from ava.store.interface import Store
+from ava.operator.work_queue import WorkQueue
+from ava.operator.reconciler import Reconciler
+from ava.operator.stuck_pods import Watchdog
+from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 DEAF = LOOK + 15
-"""After so many seconds without a word of the API server what pods do is not known, and no sign of life is given."""
+"""After so many seconds without a word of the API server what pods do is not known, and no heartbeat is given."""
 WATCHDOG = 2.0
 """Seconds between two looks at pods that are being removed."""
 LOOK_AT_DISKS = 5.0
@@ -38,24 +38,24 @@ LOOK_AT_DISKS = 5.0
 MOUNTING = 5.0
 """Seconds between two looks at pods whose volumes are not mounted."""
 SWEEP = 3600.0
-"""Seconds between two sweeps of the ledger."""
+"""Seconds between two sweeps of the database."""
 KEPT = timedelta(days=7)
 """So long messages stay after they were done, for whoever looks for what happened."""
-WELL = (KubeError, Refused, OSError, TimeoutError)
+WELL = (KubeError, ApiError, OSError, TimeoutError)
 """What goes wrong while a part is away, and is right again after."""
 
 
 class Controller:
-    """One leadership: made anew each time that the lead is won, so that nothing of an earlier one is believed."""
+    """One leadership: recreated each time that the lead is won, so that nothing of an earlier one is believed."""
 
     def __init__(
-        self, client: Client, store: Store, threads: Threads, config: Config, metrics: Metrics
+        self, client: Client, store: Database, threads: DbExecutor, config: Config, metrics: Metrics
     ) -> None:
         self.store, self.threads, self.config, self.metrics = store, threads, config, metrics
         self.cluster = Cluster(client)
-        self.queue = Queue()
+        self.queue = WorkQueue()
         self.watchdog = Watchdog(self.cluster, config.times, metrics, self.queue.add)
-        self.mounting = Mounting(self.cluster, self.queue.add)
+        self.mounting = VolumeErrors(self.cluster, self.queue.add)
         # What keeps a pod from ending says more than what kept it from starting.
         why = ChainMap(self.watchdog.stuck, self.mounting.unmounted)
         self.reconciler = Reconciler(self.cluster, store, threads, config, metrics, why)
@@ -81,7 +81,7 @@ class Controller:
                 group.create_task(self._always("pass", self.look_at_all, times.reconcile))
                 group.create_task(self._always("watchdog", self.watchdog.look, WATCHDOG))
                 group.create_task(self._always("volumes", self.mounting.look, MOUNTING))
-                group.create_task(self._always("sign of life", self.alive, times.alive))
+                group.create_task(self._always("heartbeat", self.alive, times.alive))
                 group.create_task(self._always("sweep", self.sweep, SWEEP))
                 group.create_task(self._always("disks", self.reconciler.disks.look, LOOK_AT_DISKS))
                 if self.config.services.ingresses:
@@ -102,7 +102,7 @@ class Controller:
         self.passes += 1
 
     async def alive(self) -> None:
-        """Give a sign of life, as long as what pods do is known."""
+        """Give a heartbeat, as long as what pods do is known."""
         silent = self.cluster.silent_for()
         self.metrics.silent.set(silent)
         self.metrics.pods.set(len(self.cluster.pods.objects))
@@ -116,10 +116,10 @@ class Controller:
             "waiting": len(self.queue),
             "stuck": len(self.watchdog.stuck),
         }
-        await self.threads(self.store.alive, watcher(self.config.cluster), self.reconciler.now(), detail)
+        await self.threads(self.store.heartbeat, watcher(self.config.cluster), self.reconciler.now(), detail)
 
     async def sweep(self) -> None:
-        """Remove from the ledger what was done, and sessions that ended, long ago."""
+        """Remove from the database what was done, and sessions that ended, long ago."""
         await self.threads(self.store.sweep, self.reconciler.now() - KEPT)
 
     async def _work(self) -> None:
@@ -137,7 +137,7 @@ class Controller:
             except Fenced:
                 self.metrics.lost_writes.inc()
             except Exception as error:
-                # Whatever it is, it concerns one run; the others go on.
+                # Whatever it is, it concerns one run; the others continue.
                 self.metrics.errors.inc()
                 wait = self.queue.retry(key)
                 known = isinstance(error, WELL)

@@ -12,17 +12,17 @@ from datetime import datetime, timedelta
 
 from ava.domain import disks, labels
 from ava.domain.amounts import number
-from ava.domain.bench import service
-from ava.domain.disks import Disk, Told, node_of
+from ava.domain.workbench import service
+from ava.domain.disks import Disk, DiskReport, node_of
 from ava.domain.model import Run
-from ava.domain.podstate import moment
+from ava.domain.pod_status import moment
 from ava.kube.client import Object
-from ava.kube.each import each
+from ava.kube.for_each import for_each
 from ava.kube.errors import Denied, NotFound
 from ava.kube.resources import CLAIMS, NAMESPACES, PODS
 from ava.operator.cluster import Cluster
-from ava.operator.ledger import Threads
-from ava.store.interface import Store
+from ava.operator.db_executor import DbExecutor
+from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=30)
@@ -41,7 +41,7 @@ class Disks:
     """
 
     def __init__(
-        self, cluster: Cluster, store: Store, threads: Threads, name: str, now: Callable[[], datetime]
+        self, cluster: Cluster, store: Database, threads: DbExecutor, name: str, now: Callable[[], datetime]
     ) -> None:
         self.cluster, self.store, self.threads, self.name, self.now = cluster, store, threads, name, now
         self._said: dict[str, tuple[str, datetime]] = {}
@@ -69,7 +69,7 @@ class Disks:
         found = await self.threads(self.store.open_disks, self.name)
         there = {disk.definition for disk in found}
         self._said = {id: said for id, said in self._said.items() if id in there}
-        await each("disks", found, self._look)
+        await for_each("disks", found, self._look)
 
     async def _look(self, disk: Disk) -> None:
         claim = self.cluster.made[CLAIMS].objects.get((disk.namespace, disk.claim))
@@ -79,7 +79,7 @@ class Disks:
             await self._tend(disk, claim)
 
     async def _remove(self, disk: Disk, claim: Object | None) -> None:
-        """Remove the claim of a deleted workbench, whose pods are gone; when the server has none the ledger forgets it."""
+        """Remove the claim of a deleted workbench, whose pods are gone; when the server has none the database forgets it."""
         try:
             claim = claim or await self.cluster.client.get(CLAIMS, disk.claim, disk.namespace)
         except NotFound:
@@ -137,8 +137,8 @@ class Disks:
         old = made is not None and self.now() - made > PATIENCE
         return old and not disk.size and disks.hopeless(disk, claim, self._told(claim))
 
-    def _told(self, claim: Object) -> Told | None:
-        return disks.told(self.cluster.nodes.objects.get(("", node_of(claim))))
+    def _told(self, claim: Object) -> DiskReport | None:
+        return disks.disk_report(self.cluster.nodes.objects.get(("", node_of(claim))))
 
 
 def claim_of(cluster: Cluster, run: Run) -> Object | None:
@@ -154,7 +154,7 @@ def _waits_for_node(pod: Object) -> bool:
     return labels.DISK_NODE in (pod["metadata"].get("annotations") or {})
 
 
-def _trouble(disk: Disk, claim: Object, there: Told | None, size: int | None) -> str:
+def _trouble(disk: Disk, claim: Object, there: DiskReport | None, size: int | None) -> str:
     """Return what keeps a disk from being as it is wanted; empty where nothing does, or not for long yet."""
     node = node_of(claim)
     if there is None or size is None:

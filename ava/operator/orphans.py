@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 from ava.domain import labels
 from ava.domain.model import Phase
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from ava.kube.client import Object
-from ava.kube.each import each
+from ava.kube.for_each import for_each
 from ava.kube.resources import CLAIMS, NAMESPACES, PODS, Kind
 from ava.operator.cluster import Cluster
-from ava.operator.ledger import Threads
+from ava.operator.db_executor import DbExecutor
 from ava.operator.metrics import Metrics
-from ava.store.interface import Store
+from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +26,8 @@ class Orphans:
     def __init__(
         self,
         cluster: Cluster,
-        store: Store,
-        threads: Threads,
+        store: Database,
+        threads: DbExecutor,
         metrics: Metrics,
         *,
         name: str,
@@ -48,17 +48,17 @@ class Orphans:
             if not await self._wanted(run):
                 suspects.add(run)
 
-        await each("orphans", sorted(self.cluster.runs() - active), ask)
+        await for_each("orphans", sorted(self.cluster.runs() - active), ask)
         self._since = {run: self._since.get(run, now) for run in suspects}
-        await each(
+        await for_each(
             "orphans", [r for r, since in self._since.items() if now - since >= self.grace], self._remove
         )
 
     async def _wanted(self, run: str) -> bool:
-        """Return whether the ledger knows the run as active here. An answer that cannot be had is a yes."""
+        """Return whether the database knows the run as active here. An answer that cannot be had is a yes."""
         try:
             found = await self.threads(self.store.run, run)
-        except Refused as error:
+        except ApiError as error:
             return error.status != 404
         return found.phase is Phase.ADMITTED and found.cluster == self.name
 
@@ -72,10 +72,10 @@ class Orphans:
             await self.cluster.remove(kind, thing)
             self.metrics.orphans.inc()
 
-        await each("orphans", list(self.cluster.of_run(run)), one)
+        await for_each("orphans", list(self.cluster.of_run(run)), one)
 
     async def spaces(self) -> None:
-        """Remove the namespace of each group that the ledger does not know any more, once nothing of ours is in it."""
+        """Remove the namespace of each group that the database does not know any more, once nothing of ours is in it."""
         now = self.clock()
 
         async def one(thing: Object) -> None:
@@ -96,12 +96,12 @@ class Orphans:
                 await self.cluster.remove(NAMESPACES, thing)
                 self.metrics.orphans.inc()
 
-        await each("namespaces", list(self.cluster.made[NAMESPACES].objects.values()), one)
+        await for_each("namespaces", list(self.cluster.made[NAMESPACES].objects.values()), one)
 
     async def _group(self, group: str) -> bool:
         try:
             await self.threads(self.store.group, group)
-        except Refused as error:
+        except ApiError as error:
             return error.status != 404
         return True
 

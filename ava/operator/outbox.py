@@ -1,15 +1,15 @@
-"""Messages of the ledger: each is done when its run was looked at after it had been taken."""
+"""Messages of the database: each is done when its run was looked at after it had been taken."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from ava.domain.model import Message, Topic
-from ava.kube.each import each
-from ava.operator.ledger import Threads
-from ava.operator.queue import Queue
-from ava.operator.reconcile import utc
-from ava.store.interface import Store
+from ava.kube.for_each import for_each
+from ava.operator.db_executor import DbExecutor
+from ava.operator.work_queue import WorkQueue
+from ava.operator.reconciler import utc
+from ava.db.database import Database
 
 AT_ONCE = 1000
 POLL = 5.0
@@ -19,7 +19,7 @@ POLL = 5.0
 class Outbox:
     """Takes what is for this cluster; what is for another's operator is left to it."""
 
-    def __init__(self, store: Store, threads: Threads, queue: Queue, cluster: str) -> None:
+    def __init__(self, store: Database, threads: DbExecutor, queue: WorkQueue, cluster: str) -> None:
         self.store, self.threads, self.queue, self.cluster = store, threads, queue, cluster
         self._open: dict[str, set[int]] = {}
         self._known: set[int] = set()
@@ -44,12 +44,12 @@ class Outbox:
                 self.queue.add(message.object)
             self._known.add(message.seq)
 
-        await each("outbox", [m for m in found if m.seq not in self._known], one)
+        await for_each("outbox", [m for m in found if m.seq not in self._known], one)
         await self.end(nothing)
         await self.threads(self.store.wait, Topic.OPERATOR, POLL)
 
     def begin(self, run: str) -> Collection[int]:
-        """Return the messages that the look which begins now carries out; they come again only by the ledger."""
+        """Return the messages that the look which begins now carries out; they come again only by the database."""
         seqs = self._open.pop(run, set())
         self._known -= seqs
         return seqs

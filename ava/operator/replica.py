@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from ava.domain import exits, labels, podstate
+from ava.domain import pod_failures, labels, pod_status
 from ava.domain.model import PodState
 from ava.domain.resources import FIELDS, Resources
-from ava.domain.serving import Name, Replica
+from ava.domain.model_services import Name, Replica
 from ava.domain.spec import Spec
 from ava.kube.client import Object
 
@@ -30,15 +30,15 @@ def replica(name: Name, pod: Object, states: Mapping[str, PodState], spec: Spec,
     meta = pod["metadata"]
     state = states[meta["name"]]
     serves = (meta.get("labels") or {}).get(labels.SERVES) == "true"
-    born = podstate.moment(meta.get("creationTimestamp")) or now
+    born = pod_status.moment(meta.get("creationTimestamp")) or now
     starts = spec.serving.starts_in if spec.serving is not None else 0
     late = now - born > timedelta(seconds=starts) + LATE
-    bad = late or state.restarts >= CRASHES or exits.hopeless(state.reason, state.message)
+    bad = late or state.restarts >= CRASHES or pod_failures.hopeless(state.reason, state.message)
     return Replica(
         *name,
         ready=state.ready,
         ending=bool(meta.get("deletionTimestamp")) or not serves,
-        ended=state.phase in (*podstate.ENDED, "Unknown"),
+        ended=state.phase in (*pod_status.ENDED, "Unknown"),
         bad=bad and not state.ready,
     )
 

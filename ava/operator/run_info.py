@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from ava.domain import labels
-from ava.domain.pods import KIND, NAME
+from ava.operator.manifests.pod import KIND, NAME
 from ava.kube.client import Object
 
 MOST = 5000
@@ -22,7 +22,7 @@ _NAMES = ("pod_uid", "run", "user", "group", "name", "kind")
 
 
 class RunInfo(Collector):
-    """The series ``ava_run_info``, made anew each time that it is asked for.
+    """The series ``ava_run_info``, recreated each time that it is asked for.
 
     Attributes:
         pods: gives the pods as they are known now; none where this process does not lead.

@@ -9,12 +9,12 @@ import signal
 import sys
 from pathlib import Path
 
-from ava.domain.problems import Refused
-from ava.kube.access import BadAccess
+from ava.domain.problems import ApiError
+from ava.kube.access import InvalidKubeconfig
 from ava.scheduler.config import Config
 from ava.scheduler.program import Program
 from ava.settings import ConfigError, load
-from ava.store.open import open_store
+from ava.db.database import open_database
 
 
 async def _run(program: Program) -> None:
@@ -39,13 +39,13 @@ def main() -> int:
     logging.basicConfig(level=options.log_level, format="%(levelname)s %(name)s: %(message)s")
     try:
         config = load(options.config, Config)
-        store = open_store(config.database.address())
-    except (ConfigError, Refused) as error:
+        store = open_database(config.database.address())
+    except (ConfigError, ApiError) as error:
         print(error, file=sys.stderr)
         return 2
     try:
         asyncio.run(_run(Program(config, store)))
-    except (BadAccess, OSError) as error:
+    except (InvalidKubeconfig, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     finally:

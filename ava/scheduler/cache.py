@@ -11,8 +11,8 @@ from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Gang, Pod
 from ava.domain.placement.pools import pool_for, usable
 from ava.domain.resources import Resources
-from ava.scheduler import read
-from ava.scheduler.read import Object
+from ava.scheduler import cluster_reader
+from ava.scheduler.cluster_reader import Object
 
 Turn = tuple[bool, int, str, str]
 
@@ -41,7 +41,7 @@ class Cache:
         self._assumed: dict[str, Pod] = {}
 
     def set_pools(self, pools: Iterable[Pool]) -> None:
-        """Replace the pools of the ledger."""
+        """Replace the pools of the database."""
         new = usable(pools)
         if new != self._pools:
             self._pools, self._usual = new, _usual(new)
@@ -55,7 +55,7 @@ class Cache:
                 self.cluster.drop_node(old["metadata"]["name"])
                 self.largest.pop(old["metadata"]["name"], None)
             return
-        node = read.node(new)
+        node = cluster_reader.node(new)
         before = self.cluster.slots.get(node.name)
         if before is not None and before.node == node:
             return
@@ -70,13 +70,13 @@ class Cache:
             if old is not None:
                 self._gone(old)
             return
-        pod = read.pod(new, self._default)
+        pod = cluster_reader.pod(new, self._default)
         if pod.node:
             self._on_node(pod, new)
         elif new["spec"].get("schedulerName") == "ava" and labels.ours(new):
             if (
                 new["metadata"].get("deletionTimestamp")
-                or (new.get("status") or {}).get("phase") in read.DONE
+                or (new.get("status") or {}).get("phase") in cluster_reader.DONE
             ):
                 self._forget_waiting(pod.key)
             elif pod.key not in self._assumed:
@@ -90,7 +90,7 @@ class Cache:
         self._forget_waiting(pod.key)
         self._assumed.pop(pod.key, None)
         self._begin(pod)
-        if (thing.get("status") or {}).get("phase") in read.DONE:
+        if (thing.get("status") or {}).get("phase") in cluster_reader.DONE:
             if self.cluster.pod(pod.key) is not None:
                 self.cluster.drop(pod.key)
                 self._wake()
@@ -105,7 +105,7 @@ class Cache:
         key = f"{meta['namespace']}/{meta['name']}"
         self._forget_waiting(key)
         self._assumed.pop(key, None)
-        pod = read.pod(thing, self._default)
+        pod = cluster_reader.pod(thing, self._default)
         self._end(pod)
         if self.cluster.pod(key) is not None:
             self.cluster.drop(key)

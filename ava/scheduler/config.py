@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ava.kube.election import Election, Label
 from ava.settings import Address, Strict
-from ava.store.address import Database
+from ava.db.url import DatabaseUrl
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
@@ -44,13 +44,13 @@ class Config(Strict):
         listen: address and port of health and metrics.
         rights: None: the operator has its rights by other ways.
         binds: at most so many at once; more of them share a write of etcd (8 took 14 % more CPU in all than 32).
-        poll: seconds after which the ledger is looked at when nothing was told.
+        poll: seconds after which the database is looked at when nothing was told.
         tell: a waiting pod's reasons are written again after so many seconds at the earliest.
         writes_per_second: of such reasons, of all pods together.
-        sign: seconds between signs of life.
+        sign: seconds between heartbeats.
     """
 
-    database: Database = Database()
+    database: DatabaseUrl = DatabaseUrl()
     kubeconfig: Path | None = None
     cluster: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9._]{0,198}[a-z0-9])?$")] = "default"
     identity: str | None = None

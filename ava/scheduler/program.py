@@ -9,11 +9,11 @@ import socket
 from ava.kube.access import Access, from_kubeconfig, in_cluster
 from ava.kube.client import Client
 from ava.kube.leader import Leader
-from ava.scheduler.acting import Acting
+from ava.scheduler.leader_session import LeaderSession
 from ava.scheduler.config import Config
 from ava.scheduler.health import serving
 from ava.scheduler.metrics import Metrics
-from ava.store.interface import Store
+from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 PAUSE = 2.0
@@ -23,11 +23,11 @@ PAUSE = 2.0
 class Program:
     """One scheduler process."""
 
-    def __init__(self, config: Config, store: Store) -> None:
+    def __init__(self, config: Config, store: Database) -> None:
         self._config, self._store = config, store
         self.metrics = Metrics()
         self.identity = config.identity or socket.gethostname()
-        self.acting: Acting | None = None
+        self.acting: LeaderSession | None = None
         self.port = 0
 
     def unhealthy(self) -> str:
@@ -49,12 +49,12 @@ class Program:
                 try:
                     await leader.run(lambda leader=leader: self._reign(leader))  # type: ignore[misc]
                 except Exception:
-                    # A fault of ours: give up the lead and begin anew, from what the API server says.
+                    # A fault of ours: give up the lead and begin again, from what the API server says.
                     log.exception("the scheduler failed")
                     await asyncio.sleep(PAUSE)
 
     async def _reign(self, leader: Leader) -> None:
-        self.acting = Acting(leader.client, self._store, self._config, self.metrics, self.identity)
+        self.acting = LeaderSession(leader.client, self._store, self._config, self.metrics, self.identity)
         self.metrics.leads.set(1)
         try:
             await self.acting.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from ava.api.__main__ import main
-from ava.web.site import install
+from ava.web.app import install
 
 if __name__ == "__main__":
     sys.exit(main(install=install))

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from ava.api.strict import refused
-from ava.api.validation import problems
-from ava.domain.problems import Problem, Refused
+from ava.http.requests import refused
+from ava.schemas.validation import problems
+from ava.domain.problems import Problem, ApiError
 
 M = TypeVar("M", bound=BaseModel)
 MOST = 300
@@ -56,7 +56,7 @@ async def read(request: Request) -> Form:
     """Return the form of a request.
 
     Raises:
-        Refused: 415 for what is not sent as a form, 422 for what is no text.
+        ApiError: 415 for what is not sent as a form, 422 for what is no text.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
@@ -93,7 +93,7 @@ async def read(request: Request) -> Form:
 
 
 def twice(form: Form, name: str, again: str = "again") -> None:
-    """Refused 422 where a new password was not typed twice alike."""
+    """ApiError 422 where a new password was not typed twice alike."""
     if form.get(name) != form.get(again):
         raise refused(
             "passwords-differ",
@@ -106,21 +106,21 @@ def twice(form: Form, name: str, again: str = "again") -> None:
 
 
 def as_model(model: type[M], data: Mapping[str, Any]) -> M:
-    """Return the API's request of what a form holds; Refused 422 with all that is wrong, as the API says it."""
+    """Return the API's request of what a form holds; ApiError 422 with all that is wrong, as the API says it."""
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
         rows = [{**e, "loc": ("body", *e["loc"])} for e in error.errors(include_url=False)]
-        raise Refused(422, *problems(rows)) from None
+        raise ApiError(422, *problems(rows)) from None
 
 
 def one(kind: Any, value: str, name: str) -> str:
-    """Return a field that has to be of one of the API's kinds of text (UserName ...); Refused 422 else."""
+    """Return a field that has to be of one of the API's kinds of text (UserName ...); ApiError 422 else."""
     try:
         found: str = TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         rows: list[Any] = [{**e, "loc": ("body", name)} for e in error.errors(include_url=False)]
-        raise Refused(422, *problems(rows)) from None
+        raise ApiError(422, *problems(rows)) from None
     return found
 
 
@@ -160,7 +160,7 @@ def real(text: str) -> Any:
 
 
 def pairs(text: str, name: str) -> dict[str, str]:
-    """Return lines of ``KEY=VALUE``; Refused 422 naming each that is none, or that is there twice."""
+    """Return lines of ``KEY=VALUE``; ApiError 422 naming each that is none, or that is there twice."""
     found: dict[str, str] = {}
     wrong = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -175,5 +175,5 @@ def pairs(text: str, name: str) -> dict[str, str]:
             )
         found[key.strip()] = value
     if wrong:
-        raise Refused(422, *wrong)
+        raise ApiError(422, *wrong)
     return found

@@ -1,8 +1,8 @@
-"""Words for what the ledger has codes for; each is translated where it is shown."""
+"""Words for what the database has codes for; each is translated where it is shown."""
 
 from __future__ import annotations
 
-from ava.web.words import N_
+from ava.web.i18n import N_
 
 STATES = {
     "queued": N_("Queued"),
@@ -23,7 +23,7 @@ STATES = {
     "not-there": N_("Not there"),
     "not-known": N_("Not known yet"),
     "done": N_("Done"),
-    "refused": N_("Refused"),
+    "refused": N_("ApiError"),
 }
 TONES = {
     "queued": "wait",
@@ -117,7 +117,7 @@ DONE = {
     "deleted": N_("It is deleted."),
     "stopped": N_("Its end is asked for."),
     "saved": N_("It is saved."),
-    "password": N_("The password is changed; every other log-in has ended."),
+    "password": N_("The password is changed; every other login has ended."),
     "ended": N_("It has ended."),
     "approved": N_("The account is approved."),
     "registered": N_("The account is asked for. Log in once an administrator has approved it."),

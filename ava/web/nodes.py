@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ava.api.schemas.work import NodeOut
+from ava.schemas.runs import NodeOut
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ava.api.schemas.common import QuotaOut
+from ava.schemas.common import QuotaOut
 from ava.web import forms
 
 GIB = 2**30

@@ -13,10 +13,10 @@ from markupsafe import Markup, escape
 
 from ava.web import assets, labels
 from ava.web.nodes import has_room
-from ava.web.words import LANGUAGES, Words, catalogue, moment
+from ava.web.i18n import LANGUAGES, Translator, catalogue, moment
 
 if TYPE_CHECKING:
-    from ava.web.visit import Visit
+    from ava.web.request import PageRequest
 
 FOLDER = Path(__file__).with_name("templates")
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -35,7 +35,7 @@ def environment(language: str) -> Environment:
         auto_reload=False,
     )
     made.install_gettext_translations(catalogue(language), newstyle=True)  # type: ignore[attr-defined]
-    words = Words(language)
+    words = Translator(language)
     made.filters |= {
         "cores": lambda value: words.number(value / 1000),
         "bytes": lambda value: size(words, value),
@@ -57,7 +57,7 @@ def environment(language: str) -> Environment:
     return made
 
 
-def size(words: Words, value: int) -> str:
+def size(words: Translator, value: int) -> str:
     """Return bytes in the largest unit of which there is at least one."""
     power = 0
     while power + 1 < len(UNITS) and abs(value) >= 1024 ** (power + 1):
@@ -72,7 +72,7 @@ def limited(used: int, most: int | None) -> float:
     return 100.0 if most <= 0 and used > 0 else 0.0 if most <= 0 else min(100.0, 100.0 * used / most)
 
 
-def page(visit: Visit, template: str, data: Mapping[str, Any]) -> str:
+def page(visit: PageRequest, template: str, data: Mapping[str, Any]) -> str:
     """Return a page's text."""
     now = visit.services.clock()
     words = visit.words

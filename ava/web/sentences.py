@@ -29,7 +29,7 @@ _PARTS = (
     "there is no image {}", "the image {} has no snapshot {}", "the cache has nothing at {}: {}", "no master is known",
     "the cache does not say what it holds: {}", "only its first {} files were looked at", "its answer is too long",
     "no namenode of {} answers the cache: runs read nothing there until one does",
-    "its volume cannot be asked for: {}", "its volume was removed; it is made anew", "status {}",
+    "its volume cannot be asked for: {}", "its volume was removed; it is recreated", "status {}",
     "the claim {} is there and not ours; remove it",
     "its claim has the volume {}, which is not of it",
     "a length of at least {}", "a length of at most {}", "text that matches {}", "text that is not empty", "admin",

@@ -26,7 +26,7 @@ ABOUT = {
     "repository_answers": "Whether the repository of backups answers.",
     "backup_timestamp_seconds": "When the newest backup ended; without any, when backups were set up.",
     "backup_failed": "Whether the last try to make a backup failed.",
-    "backup_bytes": "What the newest backup holds of the data base, bytes.",
+    "backup_bytes": "What the newest backup holds of the database, bytes.",
     "backups": "Backups in the repository.",
     "archive_failing": "Whether the last segment of WAL could not be archived.",
     "archive_waiting_bytes": "WAL on this node that waits to be archived, bytes.",

@@ -66,7 +66,7 @@ class Place:
         argv += ["--no-password", "--port=%d" % self["port"], "--dbname=" + database]
         if socket:
             argv.append("--host=" + socket)
-        # The owner of a data base may set where names are looked for first: functions of his would run as the administrator.
+        # The owner of a database may set where names are looked for first: functions of his would run as the administrator.
         told = self.as_postgres(argv, timeout, "SET search_path = pg_catalog;\n%s\n" % text)
         return told.strip("\n").split("\n") if told.strip("\n") else []
 

@@ -1,6 +1,6 @@
 """Brings a backup back, step by step; each step may be called again, and none removes data: what was there is kept aside.
 
-The controller goes through them (installer/avadm/databases/restore.py): `prepare` on one node, while all goes on; then, with
+The controller goes through them (installer/avadm/databases/restore.py): `prepare` on one node, while all continues; then, with
 every member stopped, `finish` there, and `start` there and on the others.
 """
 
@@ -29,7 +29,7 @@ def folders(place):
 
 
 def prepare(place, target):
-    """Restore a backup beside the data, and replay WAL up to a time; the living data base goes on meanwhile.
+    """Restore a backup beside the data, and replay WAL up to a time; the living database continues meanwhile.
 
     Args:
         place: this node.
@@ -72,7 +72,7 @@ def seconds(target):
 def stopped_at(place, server, folder, label, target):
     """Restore a backup and replay WAL up to a time; return which backup it was, and the last change that was replayed."""
     bring(place, folder, "--set=" + label, "--type=time", "--target=" + target, "--target-action=shutdown")
-    # The same history as the living one's until now: nothing of it is archived before it is to be the data base.
+    # The same history as the living one's until now: nothing of it is archived before it is to be the database.
     server.prepare({"archive_command": "/bin/false"})
     try:
         runs = server.start(LONGEST_S)

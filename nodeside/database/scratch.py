@@ -29,7 +29,7 @@ class Scratch:
     Args:
         place: this node.
         folder: its data.
-        run: folder of its socket, log and settings; made anew, and removed by `remove`.
+        run: folder of its socket, log and settings; recreated, and removed by `remove`.
     """
 
     def __init__(self, place, folder, run):

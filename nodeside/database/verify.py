@@ -24,7 +24,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
 ORDER BY n.nspname, c.relname
 """
-# On the living server nothing of a data base's owner is evaluated, for it would be as the administrator: what he calls a table
+# On the living server nothing of a database's owner is evaluated, for it would be as the administrator: what he calls a table
 # may be a view a moment later, and call his functions. The restored one has no one but us.
 ESTIMATED = "SELECT json_build_array(n.nspname || '.' || c.relname, c.reltuples::bigint) " + TABLES
 COUNTED = (
@@ -50,7 +50,7 @@ def room(place, folder, backup):
 
 
 def bring(place, folder, *words):
-    """Have pgbackrest write a backup into a folder, which is made anew."""
+    """Have pgbackrest write a backup into a folder, which is recreated."""
     clear(place, folder)
     place.as_postgres(["mkdir", "-m", "0700", folder])
     place.pgbackrest("restore", "--pg1-path=" + folder, *words, timeout=LONGEST_S)
@@ -78,7 +78,7 @@ def compared(restored, living):
     for database, there in sorted(living.items()):
         here = restored.get(database)
         if here is None:
-            wrong.append("the data base %s is missing" % database)
+            wrong.append("the database %s is missing" % database)
             continue
         if here.get("revision") != there.get("revision"):
             wrong.append(

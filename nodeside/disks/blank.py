@@ -130,7 +130,7 @@ def same(machine, path, mine):
 
 
 def unopened(machine, device):
-    """No process holds it open (a virtual machine or a data base on the bare device claims nothing)."""
+    """No process holds it open (a virtual machine or a database on the bare device claims nothing)."""
     for holder in machine.openers(numbers(machine, device)):
         yield "is held open by %s" % holder
 

@@ -1,5 +1,5 @@
 # Runs on nodes: python 2.7 and 3.
-"""Which OSDs have left marks on a disk, read from the disk itself: a node that was installed anew has no tools of ceph."""
+"""Which OSDs have left marks on a disk, read from the disk itself: a node that was reinstalled has no tools of ceph."""
 
 from __future__ import absolute_import, division, print_function
 

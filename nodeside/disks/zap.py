@@ -114,7 +114,7 @@ def zap(given, machine=None, sleep=time.sleep):
     Returns:
         reasons: why nothing was done; empty where the disk was erased.
         wiped: [offset, bytes] that were overwritten with zeros.
-        after: description of the disk, judged anew; it must be ``blank``.
+        after: description of the disk, judged again; it must be ``blank``.
     """
     machine = machine or Machine(report.run)
     device = found(machine, given)

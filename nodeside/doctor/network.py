@@ -127,7 +127,7 @@ def gpu(_):
 
 
 def prometheus(params):
-    """Targets that are down, alerts that fire, and what Prometheus says of its own data base."""
+    """Targets that are down, alerts that fire, and what Prometheus says of its own database."""
     tls = params["metrics_tls"]
     base = "%s://%s:9090" % ("https" if tls else "http", params["address"])
     targets = json.loads(fetch(base + "/api/v1/targets?state=active", 15, tls))["data"]["activeTargets"]

@@ -39,7 +39,7 @@ def called(one):
 
 
 def controller(pod):
-    """Return the kind of what makes a pod anew, "" where nothing does."""
+    """Return the kind of what makes a pod again, "" where nothing does."""
     owners = pod["metadata"].get("ownerReferences") or []
     return ([o["kind"] for o in owners if o.get("controller")] or [""])[0]
 
@@ -187,7 +187,7 @@ class Drain(object):
             words.append("--force")
         if self.delete_local_data or any(with_local_data(p) for p in staying):
             words.append("--delete-local-data")
-        # Its own limit begins anew with each pod that is gone.
+        # Its own limit begins again with each pod that is gone.
         rc, out, err = self.run(["timeout", "-k", "5", str(seconds + 5)] + KUBECTL + words)
         if rc not in (0, 124) and "did not complete within" not in err:
             raise DrainError("kubectl drain: %s" % (err or out).strip()[-600:])

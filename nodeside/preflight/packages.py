@@ -51,7 +51,7 @@ def packages(names, options):
     trouble = None
     if not all(found.values()):
         code, _, err = call("apt-get", "-q", "update", *options)
-        # A cache that several nodes ask at once for what it has to fetch anew may turn one of them away, or hang up.
+        # A cache that several nodes ask at once for what it has to fetch again may turn one of them away, or hang up.
         if re.search(r" 50[234] |Remote end closed connection", err):
             code, _, err = call("apt-get", "-q", "update", *options)
         trouble = err.strip()[-400:] if code != 0 or "Failed to fetch" in err else None

@@ -115,7 +115,7 @@ class Rbd(Kind):
             self.images.rbd("image-meta", "set", spec(image), KEPT + taken, "yes")
         self.copy(spec(snap), making)
         # Where the snapshot is of an image in use its journal is replayed; a file system that says it is clean is believed.
-        self.mend(making, snap, ["-p"])
+        self.fix(making, snap, ["-p"])
 
     def clone(self, origin, name, making, size):
         """Make an image that starts as another is now, and is at least as large; shared until written."""
@@ -130,7 +130,7 @@ class Rbd(Kind):
         self.copy(snap, making)
         if size > there:
             rbd("resize", "--size", "%dM" % -(-size // MIB), spec(making))
-        self.mend(making, origin, ["-p", "-f"], grow=size > there)
+        self.fix(making, origin, ["-p", "-f"], grow=size > there)
 
     def copy(self, snap, making):
         """Make an image of a protected snapshot, which stays protected as long as that is there."""
@@ -139,10 +139,10 @@ class Rbd(Kind):
         how += ["--rbd-default-clone-format", "1"]
         self.images.rbd("clone", *(how + [snap, self.images.spec(making)]))
 
-    def mend(self, making, origin, how, grow=False):
+    def fix(self, making, origin, how, grow=False):
         """Bring a clone's ext4 to where it can be read without being written; VolumeError for what has none."""
         with self.images.opened(making) as path:
-            # As after a loss of power: the journal is replayed, nothing else is mended (1: it was).
+            # As after a loss of power: the journal is replayed, nothing else is fixed (1: it was).
             rc, out, err = self.images.run(["e2fsck"] + how + [path], WRITE_S)
             if rc not in (0, 1):
                 raise VolumeError(

@@ -15,7 +15,7 @@ MARGIN_S = 15
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Load, connect anew, keep."""
+    """Load, connect again, keep."""
 
     TRANSFERS_FILES = False
     _supports_check_mode = True

@@ -146,7 +146,7 @@ def journal_action(found, marker, kind, replace=False):
         found: names in the journal's folder.
         marker: the kind that was founded, None where none was.
         kind: UFS or EMBEDDED, the kind that is wanted.
-        replace: whether one that was lost, or moved away, may be made anew.
+        replace: whether one that was lost, or moved away, may be recreated.
 
     Raises:
         AlluxioError: neither would be right; nothing is ever formatted that holds anything.
@@ -165,6 +165,6 @@ def journal_action(found, marker, kind, replace=False):
         raise AlluxioError(
             "The journal of this master was formatted once and is empty or gone now. It is not formatted again, since it may"
             " only be away (a disk that is not mounted). Remedy: bring it back; or where it is lost, `avadm apply cache --replace"
-            " NODE`: the under stores are mounted anew, nothing in them is lost."
+            " NODE`: the under stores are mounted again, nothing in them is lost."
         )
     return "keep"

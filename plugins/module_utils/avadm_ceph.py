@@ -51,7 +51,7 @@ class Ceph(object):
     def all(self, commands):
         """Run several changing commands in one process, in their order, which has to be repeatable.
 
-        Each start of ``ceph`` takes as long as several commands. It reads them from standard input, goes on after one that
+        Each start of ``ceph`` takes as long as several commands. It reads them from standard input, continues after one that
         is refused, and ends with 0 whatever came: what it says of each is all that tells.
         """
         out = self.text(data="".join("%s\n" % command for command in commands), said=True)

@@ -109,7 +109,7 @@ def sick(members, healthy):
 
 
 def may_join(members, healthy):
-    """Refuse a new member where the cluster is not whole: it would hide a loss instead of mending it.
+    """Refuse a new member where the cluster is not whole: it would hide a loss instead of fixing it.
 
     Raises:
         MemberError: a member is not healthy, or another one is just joining.
@@ -118,7 +118,7 @@ def may_join(members, healthy):
     if wrong:
         raise MemberError(
             "No member is added to etcd while another is not healthy: %s (%d of %d are healthy)."
-            " Remedy: mend that one first; see `journalctl -u etcd` there. One that has lost its data:"
+            " Remedy: fix that one first; see `journalctl -u etcd` there. One that has lost its data:"
             " playbooks/etcd-replace.yml." % (wrong, len(healthy), len(members))
         )
     joining = [called(m) for m in members if m.get("isLearner")]
@@ -130,7 +130,7 @@ def may_join(members, healthy):
 
 
 def may_leave(leaving, members, healthy):
-    """Refuse to remove a member where the others could not go on without it.
+    """Refuse to remove a member where the others could not continue without it.
 
     Raises:
         MemberError: fewer of the others are healthy than must agree, on the removal and after it.
@@ -140,8 +140,8 @@ def may_leave(leaving, members, healthy):
     needed = len(staying) if leaving in healthy else quorum(len(voters(members)))
     if not staying or len(well) < needed:
         raise MemberError(
-            "%s is not removed from etcd: the others could not go on without it. Healthy among them: %d of %d,"
-            " at least %d are needed%s. Remedy: mend the others first; see `journalctl -u etcd` there. If most are"
+            "%s is not removed from etcd: the others could not continue without it. Healthy among them: %d of %d,"
+            " at least %d are needed%s. Remedy: fix the others first; see `journalctl -u etcd` there. If most are"
             " lost for good, restore a snapshot (docs/kubernetes.md)."
             % (called(leaving), len(well), len(staying), max(needed, 1), _names(staying, well))
         )

@@ -1,5 +1,5 @@
 # Runs on nodes: python 2.7 and 3.
-"""When a member of etcd without data may be made at all: what was founded once is never made anew by itself."""
+"""When a member of etcd without data may be made at all: what was founded once is never recreated by itself."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -42,7 +42,7 @@ def refuse_lost(given, cluster, members, own):
         cluster: the other members; ``members`` is what they know, ``own`` this one among them.
     """
     said = marks.known(MARK, given["name"], given["founded"], given["marks"])
-    if said is None or (members is None and given["anew"]):
+    if said is None or (members is None and given["again"]):
         return
     if members is not None:
         if given["replace"]:
@@ -63,7 +63,7 @@ def refuse_unproven(given, urls, ask):
         urls: where clients would be answered.
         ask: `peers`.
     """
-    if given["founded"] and not given["anew"]:
+    if given["founded"] and not given["again"]:
         raise MemberError(
             "etcd was founded before (on %s), and none of the other members answers at %s: %s neither joins nor founds"
             " another one. Remedy: bring those back first (`journalctl -u etcd` there), then apply again. If all are"
@@ -83,7 +83,7 @@ def refuse_unproven(given, urls, ask):
         except MemberError as error:
             raise MemberError(
                 "No etcd is founded while it cannot be told whether %s is at work already: %s. Remedy: bring the node"
-                " back, or mend what the message says (a firewall, a certificate, its clock); if it is gone for good,"
+                " back, or fix what the message says (a firewall, a certificate, its clock); if it is gone for good,"
                 " take the role etcd from it in the site file. Then apply again." % (name, error)
             )
         if any(one.get("clientURLs") for one in told or []):

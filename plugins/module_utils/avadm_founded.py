@@ -2,7 +2,7 @@
 """Marks that something was founded: whoever holds one and finds no data has lost them, and never makes new ones.
 
 One shape for all that is made where nothing is there: a file outside the data's folder (so that it stays where their
-disk is not mounted), and a line in the site's ledger (so that it holds for a node that was installed anew), which is
+disk is not mounted), and a line in the site's ledger (so that it holds for a node that was reinstalled), which is
 handed to the roles as a mapping of node to identity. A mark is written once what was founded works, never before.
 """
 
@@ -66,7 +66,7 @@ def keep(name, what, folder=FOLDER, check_mode=False, now=time.time):
 def lost(what, place, said, remedy):
     """Return the text of a refusal: what was founded has no data now."""
     return (
-        "%s was founded before (%s) and has lost its data: %s is empty now. It is not made anew: the data may only be"
+        "%s was founded before (%s) and has lost its data: %s is empty now. It is not recreated: the data may only be"
         " away. Remedy: see first that its disk is mounted, and move back what was moved. %s"
         % (what, said, place, remedy)
     )

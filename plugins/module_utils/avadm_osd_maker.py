@@ -2,7 +2,7 @@
 """Makes and starts OSDs on devices that are proven blank; each step can be done again after a cut.
 
 The OSD's UUID and key are written down before the cluster hears of them (ownership.Journal), and
-`ceph osd new` gives the same id for the same UUID and key: a run that was cut off goes on with that id.
+`ceph osd new` gives the same id for the same UUID and key: a run that was cut off continues with that id.
 """
 
 from __future__ import absolute_import, division, print_function

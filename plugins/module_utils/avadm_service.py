@@ -31,7 +31,7 @@ def effect(entry, unit):
     if entry["on_change"]:
         return entry["on_change"]
     of = unit_of(entry["path"])
-    # What a timer starts reads its files anew each time.
+    # What a timer starts reads its files again each time.
     return "restart" if of == unit or not of and not unit.endswith(".timer") else "none"
 
 
@@ -50,13 +50,13 @@ class Service(object):
         self.artifacts = [one for one in entries if one["artifact"]]
         self.files = avadm_files.Files(module, check)
         self.actions = []
-        self.mended, self.missing = False, {}
+        self.fixed, self.missing = False, {}
 
     def lacking(self):
         """Return path to the place to push for each artifact that the node lacks; nothing once they have been pushed."""
         if self.artifacts and not self.given["pushed"]:
             found = avadm_artifact.ensure(self.artifacts, [], self.given["login"], self.check)
-            self.mended, self.missing = found
+            self.fixed, self.missing = found
         return self.missing
 
     def bring(self):
@@ -128,7 +128,7 @@ class Service(object):
             self.module.warn("apt-get update: " + packages.update_trouble)
 
     def user(self):
-        """Make the login, or mend its home and shell."""
+        """Make the login, or fix its home and shell."""
         wanted = self.given["user"]
         if not wanted:
             return
@@ -155,7 +155,7 @@ class Service(object):
             raise avadm_files.FilesError("`%s` failed: %s" % (" ".join(argv), (err or out).strip()))
 
     def folder(self, wanted):
-        """Make a folder, or mend its mode and owner."""
+        """Make a folder, or fix its mode and owner."""
         path, mode = wanted["path"], int(wanted["mode"], 8)
         there = os.path.isdir(path)
         try:
@@ -183,8 +183,8 @@ class Service(object):
         pushed = self.given["pushed"]
         if pushed and not self.check:
             avadm_artifact.ensure(self.artifacts, pushed, self.given["login"], False)
-        mended = [one["path"] for one in self.artifacts] if self.mended else []
-        self.files.paths += pushed or list(self.missing) or mended
+        fixed = [one["path"] for one in self.artifacts] if self.fixed else []
+        self.files.paths += pushed or list(self.missing) or fixed
 
     def reread(self):
         """Have systemd read again what was written of units that are not run here, such as those that timers start."""

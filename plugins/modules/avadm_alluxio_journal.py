@@ -9,7 +9,7 @@ short_description: Format the journal of an Alluxio master that was never format
 description:
   - Formats only a folder that is empty (or not there) on a master that was never founded, by the mark on this node and by
     I(founded). A journal that holds anything is left as it is, whatever the mark says; one that was formatted and is empty
-    now is an error, unless I(replace) allows to make it anew.
+    now is an error, unless I(replace) allows to make it again.
 options:
   path:
     description: Folder of the journal.
@@ -32,7 +32,7 @@ options:
     type: dict
     default: {}
   replace:
-    description: Whether a journal that was lost may be made anew.
+    description: Whether a journal that was lost may be recreated.
     type: bool
     default: false
   kind:

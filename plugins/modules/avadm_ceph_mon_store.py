@@ -10,7 +10,7 @@ description:
   - Makes the store from a monitor map that names every monitor of the site, so that all of them form the
     quorum at once and none has to join.
   - The store is made beside its place and renamed when it is whole, so a run that was killed leaves no
-    half-made store where the daemon would find it; what such a run left is made anew.
+    half-made store where the daemon would find it; what such a run left is recreated.
   - A store that exists is never touched.
   - A monitor that was founded, by the mark on this node or by I(founded), and has no store has lost it; nothing is made
     unless I(replace) allows it. Once any monitor was founded, a store is only made while the others form a quorum, since
@@ -34,7 +34,7 @@ options:
       key: {description: The key., type: str, required: true}
       caps: {description: Service to capability., type: dict, required: true}
   founded: {description: Monitors that were founded by the site's ledger and what they were founded as., type: dict, default: {}}
-  replace: {description: Whether a monitor that lost its store may be made anew., type: bool, default: false}
+  replace: {description: Whether a monitor that lost its store may be recreated., type: bool, default: false}
   marks: {description: Folder of the mark that says that it was founded., type: path, default: /var/lib/avadm/founded}
   root: {description: Folder of all stores., type: path, default: /var/lib/ceph/mon}
 """

@@ -76,7 +76,7 @@ from ansible.module_utils.nodeside.disks.machine import Machine
 
 
 def entry_for(device, osd, entries):
-    """Return the journal's entry that a device's OSD goes on with, if its making began earlier."""
+    """Return the journal's entry that a device's OSD continues with, if its making began earlier."""
     if osd:
         return entries[osd["fsid"]]
     return next((e for e in entries.values() if e["path"] == device.path), None)

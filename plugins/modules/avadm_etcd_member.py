@@ -39,11 +39,11 @@ options:
     type: str
   first: {description: "Members of a new cluster, name to peer URL.", type: dict, default: {}}
   replace:
-    description: Whether this member may be removed and join anew where it has lost its data.
+    description: Whether this member may be removed and join again where it has lost its data.
     type: bool
     default: false
   founded: {description: Members that the site's ledger knows as founded and their cluster's id., type: dict, default: {}}
-  anew:
+  again:
     description: Whether a new, empty cluster may be made although one was founded before and none of it answers.
     type: bool
     default: false
@@ -196,7 +196,7 @@ class Member(object):
         self.cluster.run(["systemctl", "daemon-reload"])
         said, again = (
             "",
-            "Remedy: see `journalctl -u etcd` there, then apply again: it goes on where it stood.",
+            "Remedy: see `journalctl -u etcd` there, then apply again: it resumes where it stopped.",
         )
         rc, out, err = self.cluster.run(["systemctl", "start", "etcd"])
         if rc != 0:
@@ -223,7 +223,7 @@ def remove(name, cluster, check_mode):
     """Take a member out of its cluster by name or ID; return (changed, state).
 
     Raises:
-        MemberError: the others could not go on without it, or none answers.
+        MemberError: the others could not continue without it, or none answers.
     """
     members = cluster.members()
     if members is None:
@@ -260,7 +260,7 @@ def main():
             "peer_cacert": {"type": "path"},
             "peer_cert": {"type": "path"},
             "founded": {"type": "dict", "default": {}},
-            "anew": {"type": "bool", "default": False},
+            "again": {"type": "bool", "default": False},
             "marks": {"type": "path", "default": marks.FOLDER},
             "data_dir": {"type": "path"},
             "peer_url": {"type": "str"},

@@ -179,7 +179,7 @@ def main():
         )
     if found in ("old", "both", "shown") and missing:
         module.warn(
-            "Members of etcd go on to trust a former authority, by which others than members may join, since %s is not in"
+            "Members of etcd continue to trust a former authority, by which others than members may join, since %s is not in"
             " this run. Remedy: `avadm apply etcd` without --limit once all members are up."
             % ", ".join(sorted(missing))
         )

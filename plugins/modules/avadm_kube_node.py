@@ -9,7 +9,7 @@ short_description: Cordon, drain or uncordon a node of Kubernetes
 description:
   - Runs on a master, which root's C(kubectl) can ask.
   - Draining is the same as C(avadm node drain); see there what it refuses. What is refused leaves the node as it was. One that
-    is not drained in time stays cordoned, and the next run goes on.
+    is not drained in time stays cordoned, and the next run continues.
 options:
   name:
     description: The node's name in Kubernetes.
@@ -82,7 +82,7 @@ def ensure(node, state, timeout, check_mode=False):
     if not told["done"]:
         left = ["%(pod)s (%(why)s)" % pod if pod["why"] else pod["pod"] for pod in told["left"]]
         raise DrainError(
-            "%s is not drained after %d s and stays cordoned; pods that are left: %s. The next run goes on."
+            "%s is not drained after %d s and stays cordoned; pods that are left: %s. The next run continues."
             % (node.name, timeout, ", ".join(left))
         )
     return changed or bool(told["evicted"]), told["evicted"]

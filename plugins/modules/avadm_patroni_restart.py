@@ -138,7 +138,7 @@ class Cluster(object):
         self.actions.append("%s took over from %s" % (heirs[0], name))
         self.post(self.url, "/switchover", {"leader": name, "candidate": heirs[0]})
         self.until("%s is not the primary" % heirs[0], lambda: self.members()[heirs[0]]["role"] == "leader")
-        # A primary that becomes a standby starts anew, with all its settings.
+        # A primary that becomes a standby starts again, with all its settings.
         self.until("%s waits for a restart, or does not run" % name, lambda: self.runs(name, self.url))
 
 

@@ -294,7 +294,7 @@ PLANTS: tuple[Plant, ...] = (
         status="warn",
     ),
     Plant(
-        "made-anew",
+        "made-again",
         "K11",
         "etcd's folder of snapshots holds one that is older than the cluster, as it does after a reset",
         (

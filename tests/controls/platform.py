@@ -80,7 +80,7 @@ FAULTS = (
     Fault("model-unknown", "the model that nodes have is refused, since nobody tells the platform", "A-SC7", ("other-model",),
           _set(told_models=())),
     Fault("any-model", "a GPU model that no node has is taken at submit", "A-SC7", ("refused",), _set(refuses_model=False)),
-    Fault("stale-panel", "grafana's panels go on telling what was", "A-SC8", ("agree",), _view(stale=True)),
+    Fault("stale-panel", "grafana's panels continue telling what was", "A-SC8", ("agree",), _view(stale=True)),
     Fault("other-count", "the platform believes a GPU taken that is not", "A-SC8", ("agree",), _view(platform_adds=1)),
     Fault("uncharged", "the ledger charges nothing for a GPU that is taken", "A-SC8", ("agree",), _view(forgets=True)),
     Fault("no-nodes", "the form does not list nodes", "A-SC8", ("form",), _view(lists=False)),

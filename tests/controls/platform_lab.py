@@ -23,8 +23,8 @@ def ledger(body):
 import sys, time
 from pathlib import Path
 from sqlalchemy import text
-from ava.api.config import Config
-from ava.api.setup import store
+from ava.services.config import Config
+from ava.services.factory import store
 from ava.settings import load
 ledger = store(load(Path("/etc/ava/config/api.yml"), Config))
 def run(line):

@@ -259,7 +259,7 @@ FAULTS = (
     ),
     Fault(
         "run-moved",
-        "a run that goes on is another group's in the ledger (planted in PostgreSQL)",
+        "a run that continues is another group's in the ledger (planted in PostgreSQL)",
         (Act("master:0", MOVED),),
         {"A-OT1": ("moved",)},
         beside=True,

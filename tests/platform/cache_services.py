@@ -13,10 +13,10 @@ import pytest
 
 from ava.kube.client import Client
 from ava.kube.resources import NAMESPACES, SERVICES, Kind
-from ava.storage.cached import Cached
-from ava.store.interface import Store
+from ava.files.cache_stats import CacheStats
+from ava.db.database import Database
 from tests.platform.alluxio import Alluxio
-from tests.unit.ava.operator.room import now
+from tests.unit.ava.operator.fake_cluster import now
 from tests.unit.fakes.roles import given, value
 from tests.unit.site.test_render_ava import objects
 
@@ -68,11 +68,11 @@ async def publish(server: Any, cache: Alluxio, folder: Path) -> None:
             await admin.create(kind, manifest[name], SYSTEM)
 
 
-def measured(server: Any, store: Store) -> None:
+def measured(server: Any, store: Database) -> None:
     """Look once at each data set, through the API server and with the storage service's own account."""
 
     async def look() -> None:
         async with Client(server.account(STORAGE)) as client:
-            await Cached(store, client, SYSTEM, (SERVICE,), now, every=timedelta(0)).look()
+            await CacheStats(store, client, SYSTEM, (SERVICE,), now, every=timedelta(0)).look()
 
     asyncio.run(look())

@@ -1,9 +1,9 @@
-"""What clients saw of a ledger, and whether any ledger that keeps its quotas could have answered so (Jepsen's way).
+"""What clients saw of a database, and whether any database that keeps its quotas could have answered so (Jepsen's way).
 
 Each operation takes effect at one instant between its start and its end, if it was acknowledged; if its answer was lost it may
 have taken effect at any instant from its start on, or never. So at each instant there is an amount that runs *certainly* have
 (admitted before it, and nobody had yet begun to end them) and a limit that was *possibly* in force. The first over the second
-is a quota that was exceeded, whatever happened in between; nothing that is right is ever reported. The times that the ledger
+is a quota that was exceeded, whatever happened in between; nothing that is right is ever reported. The times that the database
 itself writes are not used: they are the callers' clocks from before the transactions waited for each other.
 """
 
@@ -19,15 +19,15 @@ from math import inf
 
 from ava.domain.amounts import UNLIMITED
 from ava.domain.model import Quota, Run
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from ava.domain.quota import whole
 from ava.domain.resources import FIELDS, Resources
-from ava.store.interface import Store
+from ava.db.database import Database
 
 
 @dataclass
 class Operation:
-    """Something that was asked of the ledger.
+    """Something that was asked of the database.
 
     Attributes:
         kind: ``admit``, ``finish`` or ``quota``.
@@ -68,7 +68,7 @@ class History:
             self.operations.append(operation)
         try:
             yield operation
-        except Refused as refusal:
+        except ApiError as refusal:
             if refusal.status == 503:
                 operation.done = None
                 raise
@@ -112,8 +112,8 @@ def overruns(history: History, limits: dict[str, Quota]) -> list[str]:
     return found
 
 
-def disagreements(history: History, store: Store) -> list[str]:
-    """Return where the ledger, at rest, contradicts what it had acknowledged: lost, doubled or invented charges."""
+def disagreements(history: History, store: Database) -> list[str]:
+    """Return where the database, at rest, contradicts what it had acknowledged: lost, doubled or invented charges."""
     charges, after = [], None
     while page := store.charges(after=after):
         charges += page
@@ -137,7 +137,7 @@ def disagreements(history: History, store: Store) -> list[str]:
     return found + sums(store, charges)
 
 
-def sums(store: Store, charges: Sequence) -> list[str]:
+def sums(store: Database, charges: Sequence) -> list[str]:
     """Return where what a group or queue uses is not the sum of its open charges, or more than its quota."""
     groups, after = [], None
     while True:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from ava.kube.client import Client, Object
 from ava.kube.errors import KubeError
-from ava.kube.mirror import Mirror
+from ava.kube.informer import Informer
 from ava.kube.resources import NODES, PODS
 
 Ends = Callable[[Object], int | None]
@@ -52,7 +52,7 @@ class Hollow:
         self.sigterm_deaf = False
         self.serves: Callable[[Object], bool] = lambda pod: True
         self.ran: list[str] = []
-        self.pods = Mirror(client, PODS, seconds=30, whole=True)
+        self.pods = Informer(client, PODS, seconds=30, whole=True)
         self.errors: list[str] = []
         self._busy: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()

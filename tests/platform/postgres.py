@@ -80,28 +80,28 @@ class Server:
         shutil.rmtree(self.folder)
 
     def url(self, name: str) -> str:
-        """Return the URL of a data base by the unix socket."""
+        """Return the URL of a database by the unix socket."""
         return f"postgresql://{ACCOUNT}@/{name}?host={self.folder}&port={self.port}"
 
     def loopback_url(self, name: str) -> str:
-        """Return the URL of a data base by TCP, where a password is asked for."""
+        """Return the URL of a database by TCP, where a password is asked for."""
         return f"postgresql://{ACCOUNT}@127.0.0.1:{self.port}/{name}"
 
     def create(self, template: str = "template1") -> str:
-        """Return the name of a new data base."""
-        name = f"ledger_{next(self._numbers)}"
+        """Return the name of a new database."""
+        name = f"database_{next(self._numbers)}"
         with psycopg.connect(self._admin(), autocommit=True) as connection:
             make = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
             connection.execute(make.format(sql.Identifier(name), sql.Identifier(template)))
         return name
 
     def drop(self, name: str) -> None:
-        """Remove a data base with whoever is connected."""
+        """Remove a database with whoever is connected."""
         with psycopg.connect(self._admin(), autocommit=True) as connection:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def cut(self, name: str) -> None:
-        """End all connections to a data base."""
+        """End all connections to a database."""
         with psycopg.connect(self._admin(), autocommit=True) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)

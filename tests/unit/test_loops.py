@@ -1,4 +1,4 @@
-"""No user's data ends a loop that serves all: each loop of each program is fed something that raises, and goes on.
+"""No user's data ends a loop that serves all: each loop of each program is fed something that raises, and continues.
 
 ``LOOPS`` has them all; a loop that is new must be put there, or into ``OTHERS`` with why nobody's data can end it for others.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ava.kube.each import each
+from ava.kube.for_each import for_each
 from ava.kube.errors import Fenced, Unavailable
 from tests.unit.loops import nodeside, operator, operator_passes, others, scheduler, storage, volumes
 
@@ -25,20 +25,20 @@ LOOPS: dict[str, Callable[..., None]] = {
 }
 OTHERS = {
     "ava/api/admin.py:lend": "the administrator's command, of one request",
-    "ava/api/logs/live.py:LiveLogs.follow": "of one request",
-    "ava/api/logs/live.py:LiveLogs._stream": "of one request",
-    "ava/api/logs/live.py:LiveLogs._tail": "of one request",
-    "ava/api/logs/stream.py:Follower._watch": "of one request",
-    "ava/api/logs/victoria.py:KeptLogs.follow": "of one request",
-    "ava/cli/waiting.py:until_ended": "a user's own command",
-    "ava/cli/waiting.py:_begun": "a user's own command",
-    "ava/client/data.py:Data.upload": "a user's own command",
-    "ava/client/work.py:Work.follow": "a user's own command",
+    "ava/services/logs/live.py:LiveLogs.follow": "of one request",
+    "ava/services/logs/live.py:LiveLogs._stream": "of one request",
+    "ava/services/logs/live.py:LiveLogs._tail": "of one request",
+    "ava/services/logs/follower.py:Follower._watch": "of one request",
+    "ava/services/logs/victoria.py:KeptLogs.follow": "of one request",
+    "ava/cli/runs.py:until_ended": "a user's own command",
+    "ava/cli/runs.py:_begun": "a user's own command",
+    "ava/client/data_sets.py:Data.upload": "a user's own command",
+    "ava/client/runs.py:Work.follow": "a user's own command",
     "ava/kube/client.py:Client.list": "pages of one list",
     "ava/kube/leader.py:Leader.run": "contends for the lead, whose record nobody but the programs may write",
-    "ava/scheduler/acting.py:Acting._patiently": "tries one thing until it is done, whatever is raised",
-    "ava/store/waiting.py:Listener._told": "waits for a message, and reads none",
-    "ava/store/waiting.py:Poller.wait": "waits for a message, and reads none",
+    "ava/scheduler/leader_session.py:Acting._patiently": "tries one thing until it is done, whatever is raised",
+    "ava/db/listener.py:Listener._told": "waits for a message, and reads none",
+    "ava/db/listener.py:Poller.wait": "waits for a message, and reads none",
     "nodeside/balancer.py:Services.follow": "ends by an exception, after which Services.run lists again",
     "nodeside/database/restore.py:prepare": "the administrator's command",
     "nodeside/database/restore.py:archived": "the administrator's command",
@@ -46,7 +46,7 @@ OTHERS = {
     "nodeside/volumes/folders.py:Folders.entries": "entries of one folder",
     "nodeside/volumes/map.py:Images.map": "waits for one mount",
 }
-STEPS = {"outbox", "pass", "watchdog", "volumes", "sign of life", "sweep", "disks", "load"}
+STEPS = {"outbox", "pass", "watchdog", "volumes", "heartbeat", "sweep", "disks", "load"}
 """What the operator does for ever beside looking at runs; each is in ``LOOPS`` as ``operator step NAME``."""
 
 
@@ -99,7 +99,7 @@ def test_a_step_for_each_goes_on_after_one_that_fails_and_logs_no_contents(
         done.append(thing["metadata"]["name"])
 
     things = [{"metadata": {"name": name}, "data": "c2VjcmV0"} for name in ("bad", "good")]
-    assert asyncio.run(each("things", things, step)) == 1
+    assert asyncio.run(for_each("things", things, step)) == 1
     assert done == ["good"] and "c2VjcmV0" not in caplog.text and "bad" in caplog.text
 
 
@@ -112,5 +112,5 @@ def test_a_step_for_each_ends_where_the_lead_or_the_server_is_gone(error: Except
         raise error
 
     with pytest.raises(type(error)):
-        asyncio.run(each("things", range(10), step))
+        asyncio.run(for_each("things", range(10), step))
     assert len(count) == tried

@@ -4,30 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ava.api.routes import (
-    audit,
-    cluster,
-    confirmations,
-    data_sets,
-    definitions,
-    groups,
-    images,
-    invitations,
-    keys,
-    logs,
-    oidc,
-    pushed_images,
-    queues,
-    registrations,
-    registry,
-    runs,
-    services,
-    sessions,
-    tokens,
-    usage,
-    users,
-    workbenches,
-)
+from ava.api.routes import audit, cluster, confirmations, data_sets, definitions, groups, images, invitations, keys, logs, oidc, pushed_images, queues, registrations, registry, runs, model_services, sessions, tokens, usage, users, workbenches
 from ava.api.routes.common import router
 
 ALL = (
@@ -42,7 +19,7 @@ ALL = (
     queues,
     definitions,
     runs,
-    services,
+    model_services,
     logs,
     usage,
     keys,

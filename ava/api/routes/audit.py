@@ -7,16 +7,16 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from ava.api import paging, shapes
-from ava.api.identity import Someone
+from ava.services import pagination, serializers
+from ava.services.auth.caller import Someone
 from ava.api.routes.common import router
-from ava.api.schemas.common import Paged
-from ava.api.schemas.people import AuditOut
+from ava.schemas.common import Paged
+from ava.schemas.users import AuditOut
 
 routes = router("audit")
 
 
-class AuditQuery(paging.PageQuery):
+class AuditQuery(pagination.PageQuery):
     """Which lines."""
 
     who: Annotated[str, Field(max_length=100)] | None = None
@@ -26,14 +26,14 @@ class AuditQuery(paging.PageQuery):
 
 @routes.get("/audit")
 def list_audit(who: Someone, query: Annotated[AuditQuery, Query()]) -> Paged[AuditOut]:
-    """Return every change and every refused log-in, newest first."""
+    """Return every change and every refused login, newest first."""
     who.may("audit.list")
     scope = f"audit {query.who} {query.object} {query.action}"
     found = who.services.store.audit(
         who=query.who,
         object=query.object,
         action=query.action,
-        after=paging.opened(who, query, scope),
+        after=pagination.opened(who, query, scope),
         limit=query.limit,
     )
-    return paging.page(who, found, scope, shapes.audit)
+    return pagination.page(who, found, scope, serializers.audit)

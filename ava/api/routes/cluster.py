@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ava.api import room
-from ava.api.identity import Someone
+from ava.services.runs import capacity
+from ava.services.auth.caller import Someone
 from ava.api.routes.common import router
-from ava.api.schemas.work import ClusterOut
+from ava.schemas.runs import ClusterOut
 
 routes = router("cluster")
 
@@ -14,4 +14,4 @@ routes = router("cluster")
 def cluster(who: Someone) -> ClusterOut:
     """Return the nodes, their GPU models and what is free on them, as the scheduler last said (A-SC8)."""
     who.may("cluster.show")
-    return room.shown(who.services)
+    return capacity.shown(who.services)

@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path
 
-from ava.api.answer import Json
-from ava.api.identity import Caller
-from ava.api.schemas.common import ProblemDocument
-from ava.api.strict import StrictRoute
-from ava.domain.problems import Refused, missing
+from ava.http.responses import Json
+from ava.services.auth.caller import Caller
+from ava.schemas.common import ProblemDocument
+from ava.http.requests import StrictRoute
+from ava.domain.problems import ApiError, missing
 
 T = TypeVar("T")
 Ref = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -41,7 +41,7 @@ def find(ask: Callable[[str], T], what: str, ref: str, where: str) -> T:
     """Return what is asked for; of what is not there it says the same as of what is not the caller's."""
     try:
         return ask(ref)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status == 404:
             raise missing(f"{what} {ref}", where) from None
         raise

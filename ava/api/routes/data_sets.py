@@ -6,30 +6,20 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from ava.api import paging
-from ava.api.identity import Caller, Someone
+from ava.services import pagination
+from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, myself, router
-from ava.api.rules import sources
-from ava.api.schemas.common import Paged
-from ava.api.schemas.data_sets import (
-    DataSetMake,
-    DataSetOut,
-    ElsewhereOut,
-    FolderOut,
-    HomeOut,
-    LimitIn,
-    ShareIn,
-    ShareOut,
-    UseOut,
-)
+from ava.services.runs.rules import sources
+from ava.schemas.common import Paged
+from ava.schemas.data_sets import DataSetMake, DataSetOut, ElsewhereOut, FolderOut, HomeOut, LimitIn, ShareIn, ShareOut, UseOut
 from ava.domain.data_sets import DataSet
 from ava.domain.folders import Folder, FolderKind
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, ApiError
 
 routes = router("data sets")
 
 
-class DataSetsQuery(paging.PageQuery):
+class DataSetsQuery(pagination.PageQuery):
     """Which data sets."""
 
     all: bool = False
@@ -50,11 +40,11 @@ def changeable(who: Caller, ref: str, action: str = "data-sets.change") -> DataS
     one = readable(who, ref)
     try:
         who.may(action, owner=one.owner, what=f"data set {one.id}", where="path.id")
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status != 404:
             raise
         what = f"The data set {one.name} is shared with you to be read."
-        raise Refused(
+        raise ApiError(
             403, Problem("not-allowed", what, "path.id", "reader", "its owner", f"Ask {one.owner}.")
         ) from None
     return one
@@ -77,7 +67,7 @@ def _home(who: Caller, name: str) -> HomeOut:
     return HomeOut(
         **folder.model_dump(),
         chosen=store.home_quota(name),
-        data_sets=store.data_sets_promised(name),
+        data_sets=store.data_set_usage(name),
         data_sets_most=who.services.config.owner_quota,
     )
 
@@ -115,9 +105,9 @@ def list_data_sets(who: Someone, query: Annotated[DataSetsQuery, Query()]) -> Pa
     who.may("data-sets.list-all" if query.all else "data-sets.list")
     scope = f"data sets {query.all}"
     found = who.services.store.data_sets(
-        reader=None if query.all else who.me.name, after=paging.opened(who, query, scope), limit=query.limit
+        reader=None if query.all else who.me.name, after=pagination.opened(who, query, scope), limit=query.limit
     )
-    return paging.page(who, found, scope, lambda one: _shape(who, one))
+    return pagination.page(who, found, scope, lambda one: _shape(who, one))
 
 
 @routes.post("/data-sets", status_code=201)
@@ -130,7 +120,7 @@ def make_data_set(body: DataSetMake, who: Someone) -> DataSetOut:
         sources.allowed(source, who.services.config)
         if body.quota is not None:
             what, remedy = "Only a folder of its own has a limit.", "Leave the limit out."
-            raise Refused(422, Problem("quota-unfit", what, "body.quota", str(body.quota), "nothing", remedy))
+            raise ApiError(422, Problem("quota-unfit", what, "body.quota", str(body.quota), "nothing", remedy))
     config = who.services.config
     with who.change("data-sets.make", f"data set {body.name}", source=source):
         made = who.services.store.add_data_set(
@@ -228,7 +218,7 @@ def show_group_folder(name: Ref, who: Someone) -> FolderOut:
 
 def _with(body: ShareIn) -> tuple[str, str]:
     if (body.user is None) == (body.group is None):
-        raise Refused(
+        raise ApiError(
             422,
             Problem("share-invalid", "Not said with whom.", "body", "both or none", "either user or group"),
         )

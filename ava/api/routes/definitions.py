@@ -7,23 +7,24 @@ from typing import Annotated, Any, Literal
 from fastapi import Header, Query, Response
 from pydantic import Field, ValidationError
 
-from ava.api import paging, shapes, submit
-from ava.api.identity import Caller, Someone
+from ava.services import pagination, serializers
+from ava.services.runs import submit
+from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, router
 from ava.api.routes.runs import shown
-from ava.api.schemas.common import Paged
-from ava.api.schemas.requests import DefinitionMake, Start
-from ava.api.schemas.work import DefinitionOut, RunOut
-from ava.api.validation import problems
+from ava.schemas.common import Paged
+from ava.schemas.definitions import DefinitionMake, Start
+from ava.schemas.runs import DefinitionOut, RunOut
+from ava.schemas.validation import problems
 from ava.domain.model import Definition, Kind
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from ava.domain.spec import Spec
 
 routes = router("definitions")
 KindName = Literal["workbench", "training", "service"]
 
 
-class DefinitionsQuery(paging.PageQuery):
+class DefinitionsQuery(pagination.PageQuery):
     """Which definitions."""
 
     kind: KindName | None = None
@@ -47,10 +48,10 @@ def list_definitions(who: Someone, query: Annotated[DefinitionsQuery, Query()]) 
         owner=None if query.all else who.me.name,
         kind=Kind(query.kind) if query.kind else None,
         name=query.name,
-        after=paging.opened(who, query, scope),
+        after=pagination.opened(who, query, scope),
         limit=query.limit,
     )
-    return paging.page(who, found, scope, shapes.definition)
+    return pagination.page(who, found, scope, serializers.definition)
 
 
 @routes.post("/definitions", status_code=201)
@@ -60,16 +61,16 @@ def make_definition(body: DefinitionMake, who: Someone) -> DefinitionOut:
     submit.check(who, who.me, body.spec)
     store, kind = who.services.store, Kind(body.spec.kind)
     with who.change("definitions.make", f"{kind} {body.name}"):
-        made = store.put_definition(
-            who.me.name, kind, body.name, submit.plain(body.spec), who.services.clock(), replace=body.replace
+        made = store.save_definition(
+            who.me.name, kind, body.name, submit.to_document(body.spec), who.services.clock(), replace=body.replace
         )
-    return shapes.definition(made)
+    return serializers.definition(made)
 
 
 @routes.get("/definitions/{id}")
 def show_definition(id: Ref, who: Someone) -> DefinitionOut:
     """Return a definition."""
-    return shapes.definition(_definition(who, id, "definitions.show"))
+    return serializers.definition(_definition(who, id, "definitions.show"))
 
 
 @routes.delete("/definitions/{id}", status_code=204)
@@ -101,8 +102,8 @@ def start(
 
 
 def _spec(found: Definition, changes: dict[str, Any]) -> Spec:
-    """Return what is started; Refused 409 for a definition that an earlier version took and this one does not."""
+    """Return what is started; ApiError 409 for a definition that an earlier version took and this one does not."""
     try:
         return Spec.model_validate(found.spec | changes)
     except ValidationError as error:
-        raise Refused(409, *problems(error.errors(include_url=False))) from None
+        raise ApiError(409, *problems(error.errors(include_url=False))) from None

@@ -6,18 +6,18 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from ava.api import leaving, paging, shapes
-from ava.api.identity import Caller, Someone
+from ava.services import offboarding, pagination, serializers
+from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, router
-from ava.api.schemas.common import Paged, QuotaIn
-from ava.api.schemas.people import GroupMake, GroupOut, MemberOut
+from ava.schemas.common import Paged, QuotaIn
+from ava.schemas.users import GroupMake, GroupOut, MemberOut
 from ava.domain.model import Group
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 
 routes = router("groups")
 
 
-class GroupsQuery(paging.PageQuery):
+class GroupsQuery(pagination.PageQuery):
     """Which groups."""
 
     all: bool = False
@@ -37,38 +37,38 @@ def list_groups(who: Someone, query: Annotated[GroupsQuery, Query()]) -> Paged[G
     who.may("groups.list-all" if query.all else "groups.list")
     scope = f"groups {query.all}"
     found = who.services.store.groups(
-        user=None if query.all else who.me.name, after=paging.opened(who, query, scope), limit=query.limit
+        user=None if query.all else who.me.name, after=pagination.opened(who, query, scope), limit=query.limit
     )
-    return paging.page(who, found, scope, shapes.group)
+    return pagination.page(who, found, scope, serializers.group)
 
 
 @routes.post("/groups", status_code=201, responses={200: {"model": GroupOut, "description": "It was there"}})
 def make_group(body: GroupMake, who: Someone, response: Response) -> GroupOut:
     """Make a group; its name is its key: the same once more changes nothing and answers 200."""
     who.may("groups.make")
-    store, quota = who.services.store, shapes.quota_in(body.quota)
+    store, quota = who.services.store, serializers.quota_in(body.quota)
     with who.change("groups.make", f"group {body.name}", quota=body.quota.model_dump()):
         try:
-            return shapes.group(store.add_group(body.name, quota, who.services.clock()))
-        except Refused as refused:
+            return serializers.group(store.add_group(body.name, quota, who.services.clock()))
+        except ApiError as refused:
             there = _there(who, body.name) if refused.status == 409 else None
             if there is None or there.quota != quota:
                 raise
             response.status_code = 200
-            return shapes.group(there)
+            return serializers.group(there)
 
 
 def _there(who: Caller, name: str) -> Group | None:
     try:
         return who.services.store.group(name)
-    except Refused:
+    except ApiError:
         return None
 
 
 @routes.get("/groups/{name}")
 def show_group(name: Ref, who: Someone) -> GroupOut:
     """Return a group."""
-    return shapes.group(_group(who, name, "groups.show"))
+    return serializers.group(_group(who, name, "groups.show"))
 
 
 @routes.delete("/groups/{name}", status_code=204)
@@ -84,8 +84,8 @@ def set_quota(name: Ref, body: QuotaIn, who: Someone) -> GroupOut:
     """Change what a group may have at once; not below what it has now."""
     group = _group(who, name, "groups.quota")
     with who.change("groups.quota", f"group {group.name}", quota=body.model_dump()):
-        return shapes.group(
-            who.services.store.set_quota(group.name, shapes.quota_in(body), who.services.clock())
+        return serializers.group(
+            who.services.store.set_quota(group.name, serializers.quota_in(body), who.services.clock())
         )
 
 
@@ -110,7 +110,7 @@ def add_member(name: Ref, user: Ref, who: Someone) -> None:
 
 @routes.delete("/groups/{name}/members/{user}", status_code=204)
 def remove_member(name: Ref, user: Ref, who: Someone, stop_runs: bool = False) -> None:
-    """Take a user out of a group; runs go on, charged to it, but cannot grow.
+    """Take a user out of a group; runs continue, charged to it, but cannot grow.
 
     With `stop_runs` the user's runs that are charged to the group are stopped, also where the user is not in it any more.
     """
@@ -119,8 +119,8 @@ def remove_member(name: Ref, user: Ref, who: Someone, stop_runs: bool = False) -
     with who.change("groups.leave", f"group {group.name}", user=person.name, stop_runs=stop_runs):
         try:
             who.services.store.remove_member(group.name, person.name, who.services.clock())
-        except Refused as refused:
+        except ApiError as refused:
             if not stop_runs or refused.status != 404:
                 raise
         if stop_runs:
-            leaving.stop(who, person.name, group.name)
+            offboarding.stop(who, person.name, group.name)

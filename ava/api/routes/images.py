@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ava.api.identity import Someone
+from ava.services.auth.caller import Someone
 from ava.api.routes.common import router
-from ava.api.schemas.work import ImageOut
+from ava.schemas.runs import ImageOut
 
 routes = router("images")
 

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from cryptography.fernet import InvalidToken
 from fastapi import Header, Path
 
-from ava.api import sshkeys
-from ava.api.identity import Caller, Someone
+from ava.services.auth import ssh_keys
+from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, myself, router
-from ava.api.schemas.common import KeyName
-from ava.api.schemas.people import KeyOut, KeyPut
-from ava.api.services import Services
-from ava.domain.problems import Problem, Refused
+from ava.schemas.common import KeyName
+from ava.schemas.users import KeyOut, KeyPut
+from ava.services.context import Context
+from ava.domain.problems import Problem, ApiError
 
 routes = router("keys")
 Kind = Literal["ssh", "deploy"]
@@ -23,15 +23,15 @@ MOST = 50
 """Keys of one kind that a user may have."""
 
 
-def _shown(services: Services, kind: str, name: str, kept: str) -> KeyOut:
-    """Return what is told of a key: of a deploy key, which the ledger has sealed, its public part alone."""
+def _shown(services: Context, kind: str, name: str, kept: str) -> KeyOut:
+    """Return what is told of a key: of a deploy key, which the database has sealed, its public part alone."""
     line = kept if kind == "ssh" else _public(services, kept)
-    return KeyOut(name=name, kind=kind, value=line, fingerprint=sshkeys.fingerprint(line))
+    return KeyOut(name=name, kind=kind, value=line, fingerprint=ssh_keys.fingerprint(line))
 
 
-def _public(services: Services, sealed: str) -> str:
+def _public(services: Context, sealed: str) -> str:
     try:
-        return sshkeys.private(services.sealer.open(sealed))[1]
+        return ssh_keys.private(services.sealer.open(sealed))[1]
     except InvalidToken:
         # The key that it was sealed with is no longer among ours: it has to be stored again.
         return ""
@@ -39,7 +39,7 @@ def _public(services: Services, sealed: str) -> str:
 
 @routes.get("/keys/{kind}")
 def list_keys(kind: Kind, who: Someone) -> list[KeyOut]:
-    """Return one's own keys; private parts never leave the ledger this way."""
+    """Return one's own keys; private parts never leave the database this way."""
     who.may("keys.list")
     there = who.services.store.keys(who.me.name, kind)
     return [_shown(who.services, kind, name, kept) for name, kept in sorted(there.items())]
@@ -56,7 +56,7 @@ def _put(who: Caller, owner: str, kind: Kind, name: str, body: KeyPut, *, new: b
     store = who.services.store
     there = store.keys(owner, kind)
     if name not in there and len(there) >= MOST:
-        raise Refused(
+        raise ApiError(
             409,
             Problem(
                 "too-many-keys",
@@ -68,9 +68,9 @@ def _put(who: Caller, owner: str, kind: Kind, name: str, body: KeyPut, *, new: b
             ),
         )
     if kind == "ssh":
-        kept = sshkeys.public(_given(body.value, body.private_key, "value"))
+        kept = ssh_keys.public(_given(body.value, body.private_key, "value"))
     else:
-        private, _ = sshkeys.private(_given(body.private_key, body.value, "private_key"))
+        private, _ = ssh_keys.private(_given(body.private_key, body.value, "private_key"))
         kept = who.services.sealer.seal(private)
     detail = {"fingerprint": _shown(who.services, kind, name, kept).fingerprint} | _of(who, owner)
     with who.change("keys.put", f"key {kind}/{name}", **detail):
@@ -80,7 +80,7 @@ def _put(who: Caller, owner: str, kind: Kind, name: str, body: KeyPut, *, new: b
 
 def _given(wanted: str | None, other: str | None, field: str) -> str:
     if wanted is None or other is not None:
-        raise Refused(
+        raise ApiError(
             422,
             Problem(
                 "field-missing",
@@ -115,7 +115,7 @@ def _of(who: Caller, owner: str) -> dict[str, str]:
 
 
 def _owner(who: Caller, ref: str) -> str:
-    """Return whose keys an address means; Refused where they are not the caller's to see."""
+    """Return whose keys an address means; ApiError where they are not the caller's to see."""
     name, what = myself(who, ref), f"user {ref}"
     who.may("users.keys", owner=name if name == who.me.name else None, what=what, where="path.user")
     return find(who.services.store.user, "user", name, "path.user").name
@@ -141,4 +141,4 @@ def delete_key_of(user: Ref, name: Name, who: Someone) -> None:
 
 
 def _nothing(ref: str) -> None:
-    raise Refused(404, Problem("not-found", "There is none."))
+    raise ApiError(404, Problem("not-found", "There is none."))

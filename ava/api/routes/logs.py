@@ -11,17 +11,18 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from ava.api import metrics, presence
-from ava.api.answer import encode
-from ava.api.identity import Caller, Someone
-from ava.api.logs.interface import LogLine, LogsDown, Target
-from ava.api.logs.stream import Follower
-from ava.api.matrix import unauthenticated
+from ava.services import metrics
+from ava.services.auth import recent_login
+from ava.schemas.encoding import encode
+from ava.services.auth.caller import Caller, Someone
+from ava.services.logs.interface import LogLine, LogBackendUnavailable, Target
+from ava.services.logs.follower import Follower
+from ava.services.auth.permissions import unauthenticated
 from ava.api.routes.common import Ref, router
 from ava.api.routes.runs import the_run
 from ava.domain import labels
 from ava.domain.model import Phase, Run
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, ApiError
 
 routes = router("logs")
 Write = Callable[[LogLine], bytes]
@@ -59,7 +60,7 @@ async def logs(id: Ref, who: Someone, query: Annotated[LogQuery, Query()]) -> Re
         lines = (
             await who.services.logs.read(target, since=query.since, limit=query.tail) if query.tail else []
         )
-    except LogsDown as error:
+    except LogBackendUnavailable as error:
         raise _down(str(error)) from error
     return Response(b"".join(write(line) for line in lines), media_type=kind)
 
@@ -74,7 +75,7 @@ def _look(who: Caller, id: str) -> tuple[Run, list[str]]:
 def _target(run: Run, pods: Sequence[str], query: LogQuery) -> Target:
     prefix = f"{run.id}-"
     if query.pod is not None and not query.pod.startswith(prefix):
-        raise Refused(
+        raise ApiError(
             404,
             Problem(
                 "not-found",
@@ -128,8 +129,8 @@ async def _followed(
     pod = (query.pod,) if query.pod else None
 
     def look() -> Sequence[str] | None:
-        user = services.store.who(who.kind, who.digest, services.clock())
-        if user is None or not presence.is_recent(services, user):
+        user = services.store.authenticate(who.kind, who.digest, services.clock())
+        if user is None or not recent_login.is_recent(services, user):
             raise unauthenticated()
         now, pods = _look(who, run.id)
         return None if now.phase is Phase.FINISHED else pod or pods
@@ -144,7 +145,7 @@ async def _followed(
             if query.tail and not last and query.since is None:
                 # What was written just now may be on its way to the stores: nothing was there, so all is new.
                 begin = run.created
-        except LogsDown:
+        except LogBackendUnavailable:
             last = []
         for line in last:
             yield write(line)
@@ -154,7 +155,7 @@ async def _followed(
             yield row
 
 
-def _down(why: str) -> Refused:
+def _down(why: str) -> ApiError:
     problem = Problem(
         "logs-unavailable",
         "The logs cannot be read at the moment.",
@@ -163,4 +164,4 @@ def _down(why: str) -> Refused:
         "a source that answers",
         "Try again in a minute; tell an administrator if it stays.",
     )
-    return Refused(503, problem)
+    return ApiError(503, problem)

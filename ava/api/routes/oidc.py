@@ -1,4 +1,4 @@
-"""Log-in at the site's OpenID Connect provider, and which ways to log in there are."""
+"""Login at the site's OpenID Connect provider, and which ways to log in there are."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from starlette.responses import RedirectResponse
 
-from ava.api import entry, session
-from ava.api.identity import services_of
+from ava.services.auth import oidc_login, sessions
+from ava.services.auth.caller import services_of
 from ava.api.routes.common import router
-from ava.api.schemas.common import Answer
-from ava.api.strict import any_query
+from ava.schemas.common import Answer
+from ava.http.requests import any_query
 
 routes = router("sessions")
 Long = Annotated[str | None, Query(max_length=4096)]
@@ -35,12 +35,12 @@ def ways(request: Request) -> Ways:
 @routes.get("/oidc/login", status_code=303, response_class=Response)
 def begin(request: Request, next: Long = None) -> Response:
     """Send the browser to the provider; ``next`` is the page of AVA's that it comes to afterwards."""
-    url, kept = entry.begin(services_of(request), str(request.state.address), next)
+    url, kept = oidc_login.begin(services_of(request), str(request.state.address), next)
     answer = RedirectResponse(url, 303)
     answer.set_cookie(
-        entry.COOKIE,
+        oidc_login.COOKIE,
         kept,
-        max_age=int(entry.LONGEST.total_seconds()),
+        max_age=int(oidc_login.LONGEST.total_seconds()),
         path="/",
         secure=True,
         httponly=True,
@@ -63,9 +63,9 @@ def end(
     Connect Core 3.1.2.5 wants it.
     """
     services, address = services_of(request), str(request.state.address)
-    kept = request.cookies.get(entry.COOKIE)
-    user, following = entry.finish(services, address, kept, code, state, error)
+    kept = request.cookies.get(oidc_login.COOKIE)
+    user, following = oidc_login.finish(services, address, kept, code, state, error)
     answer = RedirectResponse(following, 303)
-    session.begin(request, answer, user)
-    answer.delete_cookie(entry.COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+    sessions.begin(request, answer, user)
+    answer.delete_cookie(oidc_login.COOKIE, path="/", secure=True, httponly=True, samesite="lax")
     return answer

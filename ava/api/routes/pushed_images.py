@@ -7,17 +7,17 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict
 
-from ava.api import image_deletions, image_uses, pushed
-from ava.api.identity import Caller, Someone
-from ava.api.pushed import Account, Image, Pushed
-from ava.api.registry import split
-from ava.api.repositories import LONGEST, OWNERS, group_of, named, owned
+from ava.services.registry import deletions, usage, images
+from ava.services.auth.caller import Caller, Someone
+from ava.services.registry.images import Account, Image, PushedImages
+from ava.services.registry.client import split
+from ava.services.registry.repositories import LONGEST, OWNERS, group_of, named, owned
 from ava.api.routes.common import router
-from ava.api.schemas.common import GroupName, UserName
-from ava.api.schemas.images import ImageUseOut, PushedImageOut, PushedOut
+from ava.schemas.common import GroupName, UserName
+from ava.schemas.images import ImageUseOut, PushedImageOut, PushedOut
 from ava.domain.model import ImageUse
 from ava.domain.names import shown
-from ava.domain.problems import Problem, Refused, conflict, missing
+from ava.domain.problems import Problem, ApiError, conflict, missing
 
 routes = router("images")
 Name = Annotated[str, Path(min_length=1, max_length=LONGEST + 200)]
@@ -34,10 +34,10 @@ class PushedQuery(BaseModel):
     group: GroupName | None = None
 
 
-def _registry(who: Caller) -> Pushed:
+def _registry(who: Caller) -> PushedImages:
     found = who.services.pushed
     if found is None:
-        raise Refused(
+        raise ApiError(
             404,
             Problem(
                 "not-found",
@@ -70,7 +70,7 @@ def _theirs(who: Caller) -> list[str]:
 def list_pushed(who: Someone, query: Annotated[PushedQuery, Query()]) -> list[PushedOut]:
     """Return what users and groups have in the registry, with the images, newest first."""
     if query.user is not None and query.group is not None:
-        raise Refused(
+        raise ApiError(
             422, Problem("owner-twice", "Not said whose.", "query.group", "a user too", "a user or a group")
         )
     owners = _theirs(who)
@@ -85,16 +85,16 @@ def list_pushed(who: Someone, query: Annotated[PushedQuery, Query()]) -> list[Pu
 
 
 def _shape(who: Caller, account: Account) -> PushedOut:
-    found = image_uses.uses(who, account.owner)
+    found = usage.uses(who, account.owner)
     whole = [image for image in account.images if not _lists_of(image, account)]
     return PushedOut(
         owner=account.owner,
         used=account.used,
         waiting=account.waiting,
         limit=account.limit,
-        full=" ".join(problem.what for problem in pushed.full(account)),
+        full=" ".join(problem.what for problem in images.full(account)),
         images=[
-            _image(image, [_use(who, one) for one in image_uses.of(image, found)])
+            _image(image, [_use(who, one) for one in usage.of(image, found)])
             for image in sorted(whole, key=lambda i: (i.pushed, i.name), reverse=True)
         ],
     )
@@ -144,7 +144,7 @@ def delete_pushed(image: Name, who: Someone) -> PushedImageOut:
     _may(who, "pushed-images.delete", owner, _what(image), "path.image")
     registry = _registry(who)
     change = who.change("pushed-images.delete", f"image {image}")
-    with change, image_deletions.deleting(who, repository) as removing:
+    with change, deletions.deleting(who, repository) as removing:
         account = registry.account(owner, "path.image")
         found = _found(account, repository, reference or "latest", image)
         parts = _own_parts(found, account)
@@ -184,7 +184,7 @@ def _own_parts(image: Image, account: Account) -> list[Image]:
 
 
 def _unused(who: Caller, owner: str, image: Image, parts: list[str]) -> None:
-    if not (found := image_uses.of(image, image_uses.uses(who, owner), parts=parts)):
+    if not (found := usage.of(image, usage.uses(who, owner), parts=parts)):
         return
     more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     raise conflict(

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from fastapi import Header, Path
 
-from ava.api import shapes
-from ava.api.identity import Someone
+from ava.services import serializers
+from ava.services.auth.caller import Someone
 from ava.api.routes.common import Ref, router
-from ava.api.schemas.common import SettingName
-from ava.api.schemas.work import PoolOut, PoolPut, QueueOut, QueuePut, WaitingOut
+from ava.schemas.common import SettingName
+from ava.schemas.runs import PoolOut, PoolPut, QueueOut, QueuePut, WaitingOut
 from ava.domain.model import Pool
 from ava.domain.problems import missing
 
@@ -33,7 +33,7 @@ def list_queues(who: Someone) -> list[QueueOut]:
     who.may("queues.list")
     store = who.services.store
     waiting = Counter(run.queue for run in store.waiting(MOST))
-    return [shapes.queue(q, waiting[q.name]) for q in store.queues()]
+    return [serializers.queue(q, waiting[q.name]) for q in store.queues()]
 
 
 @routes.put("/queues/{name}")
@@ -42,7 +42,7 @@ def put_queue(
 ) -> QueueOut:
     """Create a queue, or change what is given of it. `If-None-Match: *` only creates (409), `If-Match: *` only changes (404)."""
     who.may("queues.put")
-    quota = shapes.quota_in(body.quota) if body.quota is not None else None
+    quota = serializers.quota_in(body.quota) if body.quota is not None else None
     with who.change("queues.put", f"queue {name}", **body.model_dump(exclude_none=True)):
         queue = who.services.store.put_queue(
             name,
@@ -52,7 +52,7 @@ def put_queue(
             priority=body.priority,
             known=_known(if_match, if_none_match),
         )
-    return shapes.queue(queue, 0)
+    return serializers.queue(queue, 0)
 
 
 @routes.delete("/queues/{name}", status_code=204)
@@ -81,7 +81,7 @@ def list_waiting(name: Ref, who: Someone) -> list[WaitingOut]:
                 name=run.name if mine else None,
                 owner=run.owner if mine else None,
                 group=run.group if mine else None,
-                asks=shapes.amounts(run.asks),
+                asks=serializers.amounts(run.asks),
                 priority=run.priority,
                 created=run.created,
             )
@@ -93,7 +93,7 @@ def list_waiting(name: Ref, who: Someone) -> list[WaitingOut]:
 def list_pools(who: Someone) -> list[PoolOut]:
     """Return all pools by name."""
     who.may("pools.list")
-    return [shapes.pool(p) for p in who.services.store.pools()]
+    return [serializers.pool(p) for p in who.services.store.pools()]
 
 
 @routes.put("/pools/{name}")
@@ -106,7 +106,7 @@ def put_pool(
         pool = Pool(
             "", name, body.gpu, dict(body.selector), body.cpu_ratio, body.memory_ratio, body.gpu_slots
         )
-        return shapes.pool(who.services.store.put_pool(pool, known=_known(if_match, if_none_match)))
+        return serializers.pool(who.services.store.put_pool(pool, known=_known(if_match, if_none_match)))
 
 
 @routes.delete("/pools/{name}", status_code=204)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ava.api import registration, shapes
-from ava.api.identity import Anybody
+from ava.services.auth import registration
+from ava.services import serializers
+from ava.services.auth.caller import Anybody
 from ava.api.routes.common import router
-from ava.api.schemas.people import Registration, UserOut
+from ava.schemas.users import Registration, UserOut
 
 routes = router("registration")
 
@@ -17,4 +18,4 @@ def register(body: Registration, who: Anybody) -> UserOut:
     registration.check_open(services, who.address, form=True)
     with who.change("registrations.make", f"user {body.name}"):
         hashed = services.passwords.hash(body.password)
-        return shapes.user(services, services.store.add_user(body.name, body.email, hashed, services.clock()))
+        return serializers.user(services, services.store.add_user(body.name, body.email, hashed, services.clock()))

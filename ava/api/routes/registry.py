@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ava.api import errors
-from ava.api.answer import Json
-from ava.api.identity import by_basic, caller
-from ava.api.pushed import check_room
-from ava.api.registry_tokens import grant, seconds
-from ava.api.repositories import owned
+from ava.http import errors
+from ava.http.responses import Json
+from ava.services.auth.caller import by_basic, caller
+from ava.services.registry.images import check_room
+from ava.services.registry.tokens import grant, seconds
+from ava.services.registry.repositories import owned
 from ava.api.routes.common import RESPONSES
-from ava.api.schemas.people import RegistryTokenOut
+from ava.schemas.users import RegistryTokenOut
 from ava.domain.names import shown
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, ApiError
 
 # Not as strict as the others: clients of the protocol send fields of their own, and a scope several times.
 routes = APIRouter(
@@ -40,7 +40,7 @@ def registry_token(
     pushed = who.services.pushed
     signer = pushed.signer if pushed else None
     if pushed is None or signer is None or service != signer.settings.host:
-        raise Refused(
+        raise ApiError(
             404,
             Problem(
                 "not-found",
@@ -55,14 +55,14 @@ def registry_token(
     owners = {"/".join(owned(name)) for name, actions in granted.items() if "push" in actions}
     try:
         check_room(pushed, sorted(owners))
-    except Refused as refused:
+    except ApiError as refused:
         return _told(refused, request.url.path)
     now = who.services.clock()
     token = signer.token(who, granted, now)
     return RegistryTokenOut(token=token, access_token=token, expires_in=seconds(granted), issued_at=now)
 
 
-def _told(refused: Refused, where: str) -> Response:
+def _told(refused: ApiError, where: str) -> Response:
     """Return a refusal that says its reason also where docker looks for one: the registry's own form of errors."""
     code = "DENIED" if refused.status == HTTPStatus.FORBIDDEN else "UNAVAILABLE"
     said = [

@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 from fastapi import Header, Query, Response
 from pydantic import Field
 
-from ava.api import paging, shapes, submit
-from ava.api.identity import Caller, Someone
+from ava.services import pagination, serializers
+from ava.services.runs import submit
+from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, router
-from ava.api.schemas.common import Paged
-from ava.api.schemas.requests import RunMake
-from ava.api.schemas.work import PodOut, RunOut, Why
+from ava.schemas.common import Paged
+from ava.schemas.definitions import RunMake
+from ava.schemas.runs import PodOut, RunOut, Why
 from ava.domain import states
 from ava.domain.model import Kind, Phase, Run
 from ava.domain.problems import Problem
@@ -23,7 +24,7 @@ LOOKED_AT = 1000
 """Waiting runs that are looked at, as the scheduler does."""
 
 
-class RunsQuery(paging.PageQuery):
+class RunsQuery(pagination.PageQuery):
     """Which runs."""
 
     kind: Literal["workbench", "training", "service"] | None = None
@@ -36,7 +37,7 @@ class RunsQuery(paging.PageQuery):
 
 
 def the_run(who: Caller, id: str, action: str) -> Run:
-    """Return a run that the caller may do this with; Refused 404 for every other."""
+    """Return a run that the caller may do this with; ApiError 404 for every other."""
     found = find(who.services.store.run, "run", id, "path.id")
     who.may(action, owner=found.owner, what=f"run {id}", where="path.id")
     return found
@@ -47,10 +48,10 @@ def shown(who: Caller, runs: Sequence[Run]) -> list[RunOut]:
     services = who.services
     open_ones = [run.id for run in runs if run.phase is Phase.ADMITTED]
     pods = services.store.pods(open_ones) if open_ones else {}
-    signs = services.store.signs() if open_ones else {}
+    signs = services.store.heartbeats() if open_ones else {}
     alive = {run.id: sign[0] for run in runs if (sign := signs.get(states.watcher(run.cluster))) is not None}
     now = services.clock()
-    return [shapes.run(run, pods.get(run.id, ()), now, alive.get(run.id)) for run in runs]
+    return [serializers.run(run, pods.get(run.id, ()), now, alive.get(run.id)) for run in runs]
 
 
 @routes.get("/runs")
@@ -66,11 +67,11 @@ def list_runs(who: Someone, query: Annotated[RunsQuery, Query()]) -> Paged[RunOu
         definition=query.definition,
         kind=Kind(query.kind) if query.kind else None,
         phase=Phase(query.phase) if query.phase else None,
-        after=paging.opened(who, query, scope),
+        after=pagination.opened(who, query, scope),
         limit=query.limit,
     )
     rows = iter(shown(who, found.items))
-    return paging.page(who, found, scope, lambda _: next(rows))
+    return pagination.page(who, found, scope, lambda _: next(rows))
 
 
 @routes.post("/runs", status_code=201)
@@ -84,7 +85,7 @@ def make_run(
     kind = Kind(body.spec.kind)
     with (
         who.change("runs.make", f"{kind} {body.name}"),
-        submit.stored(who, kind, body.name, body.spec, replace=body.replace) as definition,
+        submit.saved_definition(who, kind, body.name, body.spec, replace=body.replace) as definition,
     ):
         run = submit.start(who, definition, body.spec, key)
     response.headers["location"] = f"/api/v1/runs/{run.id}"
@@ -111,7 +112,7 @@ def list_pods(id: Ref, who: Someone) -> list[PodOut]:
     """Return what was last seen of a run's pods."""
     found = the_run(who, id, "runs.pods")
     pods = who.services.store.pods([found.id]).get(found.id, ())
-    return [shapes.pod(p) for p in sorted(pods, key=lambda p: (p.attempt, p.role, p.index))]
+    return [serializers.pod(p) for p in sorted(pods, key=lambda p: (p.attempt, p.role, p.index))]
 
 
 @routes.get("/runs/{id}/why")
@@ -120,13 +121,13 @@ def why(id: Ref, who: Someone) -> Why:
     found = the_run(who, id, "runs.why")
     store = who.services.store
     state = shown(who, [found])[0]
-    reasons = [shapes.reason(r) for r in found.waits_for] if found.phase is not Phase.FINISHED else []
+    reasons = [serializers.reason(r) for r in found.waits_for] if found.phase is not Phase.FINISHED else []
     for pod in store.pods([found.id]).get(found.id, ()):
         if pod.attempt == found.attempt and (said := states.explain(pod)):
             problem = Problem(
                 pod.reason or "pod", said, f"pod {pod.pod}", pod.phase, "Running", "Read its log: `ava logs`."
             )
-            reasons.append(shapes.reason(problem.as_dict()))
+            reasons.append(serializers.reason(problem.as_dict()))
     position = None
     if found.phase is Phase.QUEUED:
         ahead = [run.id for run in store.waiting(LOOKED_AT) if run.queue == found.queue]

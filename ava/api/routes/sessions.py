@@ -1,13 +1,14 @@
-"""Log-in and log-out of people."""
+"""Login and log-out of people."""
 
 from __future__ import annotations
 
 from fastapi import Request, Response
 
-from ava.api import login, session, shapes
-from ava.api.identity import COOKIE, Someone, csrf, services_of
+from ava.services.auth import login, sessions
+from ava.services import serializers
+from ava.services.auth.caller import COOKIE, Someone, csrf, services_of
 from ava.api.routes.common import Ref, router
-from ava.api.schemas.people import Login, SecretOut, SessionOut
+from ava.schemas.users import Login, SecretOut, SessionOut
 
 routes = router("sessions")
 
@@ -21,22 +22,22 @@ def open_session(body: Login, request: Request, response: Response) -> SessionOu
     services = services_of(request)
     address = str(request.state.address)
     user = login.user(services, body.name, body.password, address, request.cookies.get(login.KNOWN, ""))
-    secret, until = session.begin(request, response, user)
-    return SessionOut(user=shapes.user(services, user), csrf=csrf(secret), kind="session", until=until)
+    secret, until = sessions.begin(request, response, user)
+    return SessionOut(user=serializers.user(services, user), csrf=csrf(secret), kind="session", until=until)
 
 
 @routes.get("/sessions")
 def list_sessions(who: Someone) -> list[SecretOut]:
-    """Return one's own log-ins; the label is the address that each came from."""
+    """Return one's own logins; the label is the address that each came from."""
     who.may("sessions.list")
-    return [shapes.secret(s) for s in who.services.store.secrets(who.me.name, "session")]
+    return [serializers.secret(s) for s in who.services.store.secrets(who.me.name, "session")]
 
 
 @routes.get("/sessions/current")
 def current(who: Someone) -> SessionOut:
     """Return who one is, and the session's CSRF token."""
     return SessionOut(
-        user=shapes.user(who.services, who.me), csrf=who.csrf if who.kind == "session" else "", kind=who.kind
+        user=serializers.user(who.services, who.me), csrf=who.csrf if who.kind == "session" else "", kind=who.kind
     )
 
 

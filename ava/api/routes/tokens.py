@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ava.api import credentials, shapes
-from ava.api.identity import PREFIX, Someone
+from ava.services.auth import credentials
+from ava.services import serializers
+from ava.services.auth.caller import PREFIX, Someone
 from ava.api.routes.common import Ref, find, router
-from ava.api.schemas.people import SecretOut, TokenMake, TokenOut
-from ava.domain.problems import Problem, Refused
+from ava.schemas.users import SecretOut, TokenMake, TokenOut
+from ava.domain.problems import Problem, ApiError
 
 routes = router("tokens")
 
@@ -17,7 +18,7 @@ routes = router("tokens")
 def list_tokens(who: Someone) -> list[SecretOut]:
     """Return one's own tokens, without their secrets."""
     who.may("tokens.list")
-    return [shapes.secret(s) for s in who.services.store.secrets(who.me.name, "token")]
+    return [serializers.secret(s) for s in who.services.store.secrets(who.me.name, "token")]
 
 
 @routes.post("/tokens", status_code=201)
@@ -31,7 +32,7 @@ def make_token(body: TokenMake, who: Someone) -> TokenOut:
     who.may("tokens.make")
     services, most = who.services, who.services.config.token_days
     if body.days > most:
-        raise Refused(
+        raise ApiError(
             422,
             Problem(
                 "value-invalid",

@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 from fastapi import Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ava.api import shapes
-from ava.api.answer import Json
-from ava.api.identity import Caller, Someone
+from ava.services import serializers
+from ava.http.responses import Json
+from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import find, router
-from ava.api.schemas.work import UsageReport
-from ava.domain.problems import Problem, Refused
+from ava.schemas.runs import UsageReport
+from ava.domain.problems import Problem, ApiError
 
 routes = router("usage")
 USED = "gpu_hours", "cpu_hours", "memory_gib_hours"
@@ -44,12 +44,12 @@ def usage(who: Someone, query: Annotated[UsageQuery, Query()]) -> Response:
 
 
 def report(who: Caller, query: UsageQuery) -> UsageReport:
-    """Return the usage that a query asks for; Refused where that is not the caller's to know."""
+    """Return the usage that a query asks for; ApiError where that is not the caller's to know."""
     user = _whose(who, query)
     now = who.services.clock()
     since, until = month(query.month or f"{now:%Y-%m}")
     if since > now:
-        raise Refused(
+        raise ApiError(
             422,
             Problem(
                 "value-invalid",
@@ -61,11 +61,11 @@ def report(who: Caller, query: UsageQuery) -> UsageReport:
             ),
         )
     found = who.services.store.usage(since, until, now=now, group=query.group, user=user)
-    return UsageReport(since=since, until=until, rows=[shapes.usage(row) for row in found])
+    return UsageReport(since=since, until=until, rows=[serializers.usage(row) for row in found])
 
 
 def _whose(who: Caller, query: UsageQuery) -> str | None:
-    """Return the user whose usage is asked for, None for everybody's; Refused where that is not the caller's to know."""
+    """Return the user whose usage is asked for, None for everybody's; ApiError where that is not the caller's to know."""
     me, store = who.me, who.services.store
     user = me.name if query.user == "me" else query.user
     if user == me.name:

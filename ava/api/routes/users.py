@@ -7,18 +7,19 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from ava.api import confirmation, invitation, leaving, paging, shapes
-from ava.api.identity import Caller, Someone, new_secret
+from ava.services.auth import email_confirmation, invitations
+from ava.services import offboarding, pagination, serializers
+from ava.services.auth.caller import Caller, Someone, new_secret
 from ava.api.routes.common import Ref, find, myself, router
-from ava.api.schemas.common import Paged
-from ava.api.schemas.people import DefaultGroup, InvitationOut, PasswordChange, UserChange, UserMake, UserOut
+from ava.schemas.common import Paged
+from ava.schemas.users import DefaultGroup, InvitationOut, PasswordChange, UserChange, UserMake, UserOut
 from ava.domain.model import User, UserState
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, ApiError
 
 routes = router("users")
 
 
-class UsersQuery(paging.PageQuery):
+class UsersQuery(pagination.PageQuery):
     """Which users."""
 
     state: Literal["pending", "active", "disabled"] | None = None
@@ -30,8 +31,8 @@ def list_users(who: Someone, query: Annotated[UsersQuery, Query()]) -> Paged[Use
     who.may("users.list")
     scope = f"users {query.state}"
     state = UserState(query.state) if query.state else None
-    found = who.services.store.users(state=state, after=paging.opened(who, query, scope), limit=query.limit)
-    return paging.page(who, found, scope, partial(shapes.user, who.services))
+    found = who.services.store.users(state=state, after=pagination.opened(who, query, scope), limit=query.limit)
+    return pagination.page(who, found, scope, partial(serializers.user, who.services))
 
 
 @routes.post("/users", status_code=201)
@@ -41,7 +42,7 @@ def make_user(body: UserMake, who: Someone) -> UserOut:
     services = who.services
     with who.change("users.make", f"user {body.name}", admin=body.admin):
         hashed = services.passwords.hash(body.password if body.password is not None else new_secret())
-        return shapes.user(
+        return serializers.user(
             services,
             services.store.add_user(
                 body.name,
@@ -57,7 +58,7 @@ def make_user(body: UserMake, who: Someone) -> UserOut:
 
 
 def account(who: Caller, ref: str, action: str) -> User:
-    """Return the account that a path names, where the caller may do something to it; Refused 403, 404."""
+    """Return the account that a path names, where the caller may do something to it; ApiError 403, 404."""
     name, store = myself(who, ref), who.services.store
     if name != who.me.name and not who.me.admin:
         who.may(action, what=f"user {name}", where="path.name")
@@ -69,7 +70,7 @@ def account(who: Caller, ref: str, action: str) -> User:
 @routes.get("/users/{name}")
 def show_user(name: Ref, who: Someone) -> UserOut:
     """Return a person; ``me`` is who asks."""
-    return shapes.user(who.services, account(who, name, "users.show"))
+    return serializers.user(who.services, account(who, name, "users.show"))
 
 
 @routes.patch("/users/{name}")
@@ -83,7 +84,7 @@ def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
     found = account(who, name, "users.email" if only_email else "users.change")
     detail = {k: v for k, v in body.model_dump().items() if v is not None}
     if not detail:
-        return shapes.user(who.services, found)
+        return serializers.user(who.services, found)
     with who.change("users.change", f"user {found.name}", **detail):
         changed = who.services.store.set_user(
             found.name,
@@ -95,10 +96,10 @@ def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
             email_confirmed=who.me.admin,
         )
         if body.email is not None or changed.state is not found.state:
-            confirmation.offer(who.services, changed)
+            email_confirmation.offer(who.services, changed)
         if changed.state is not UserState.ACTIVE:
-            (leaving.stop if body.stop_runs else leaving.stop_public)(who, changed.name)
-    return shapes.user(who.services, changed)
+            (offboarding.stop if body.stop_runs else offboarding.stop_public)(who, changed.name)
+    return serializers.user(who.services, changed)
 
 
 @routes.delete("/users/{name}", status_code=204)
@@ -122,7 +123,7 @@ def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
                 services.rates.spend(
                     "login_account", f"{found.name} itself", "refused passwords of this account"
                 )
-                raise Refused(
+                raise ApiError(
                     403,
                     Problem(
                         "password-wrong",
@@ -145,7 +146,7 @@ def invite(name: Ref, who: Someone) -> InvitationOut:
     """Make an invitation; the person's page for it is /invitation, after a '#'. It is shown this once."""
     found = account(who, name, "users.invite")
     with who.change("users.invite", f"user {found.name}"):
-        made, until = invitation.make(who.services, found)
+        made, until = invitations.make(who.services, found)
     return InvitationOut(user=found.name, invitation=made, until=until)
 
 
@@ -154,4 +155,4 @@ def set_default_group(name: Ref, body: DefaultGroup, who: Someone) -> UserOut:
     """Choose the group that later runs are charged to; runs that are there stay where they are (U6)."""
     found = account(who, name, "users.default-group")
     with who.change("users.default-group", f"user {found.name}", group=body.group):
-        return shapes.user(who.services, who.services.store.set_default_group(found.name, body.group))
+        return serializers.user(who.services, who.services.store.set_default_group(found.name, body.group))

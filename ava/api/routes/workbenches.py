@@ -10,14 +10,15 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from ava.api import paging, tickets
-from ava.api.doors import name
-from ava.api.identity import Anybody, Caller, Someone
+from ava.services import pagination
+from ava.services.workbenches import tickets
+from ava.api.internal_auth import name
+from ava.services.auth.caller import Anybody, Caller, Someone
 from ava.api.routes.common import Ref, find, router
 from ava.api.routes.runs import shown
-from ava.api.schemas.benches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
-from ava.api.schemas.common import Paged
-from ava.domain import bench
+from ava.schemas.workbenches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
+from ava.schemas.common import Paged
+from ava.domain import workbench
 from ava.domain.idle import last_seen
 from ava.domain.model import Definition, Kind, Phase, Run
 from ava.domain.problems import missing
@@ -34,17 +35,17 @@ class OpenQuery(BaseModel):
 
 
 @routes.get("/workbenches")
-def list_workbenches(who: Someone, query: Annotated[paging.PageQuery, Query()]) -> Paged[WorkbenchOut]:
+def list_workbenches(who: Someone, query: Annotated[pagination.PageQuery, Query()]) -> Paged[WorkbenchOut]:
     """Return one's own workbenches, newest first, each with its present or last run."""
     who.may("workbenches.list")
     scope = f"workbenches {who.me.name}"
     found = who.services.store.definitions(
         owner=who.me.name,
         kind=Kind.WORKBENCH,
-        after=paging.opened(who, query, scope),
+        after=pagination.opened(who, query, scope),
         limit=query.limit,
     )
-    return paging.page(who, found, scope, lambda one: _out(who, one))
+    return pagination.page(who, found, scope, lambda one: _out(who, one))
 
 
 @routes.get("/workbenches/{id}")
@@ -73,7 +74,7 @@ def exempt_idle(id: Ref, body: IdleIn, who: Someone) -> WorkbenchOut:
 
 @routes.get("/workbenches/{id}/open", status_code=303)
 def open_workbench(id: Ref, who: Anybody, request: Request, query: Annotated[OpenQuery, Query()]) -> Response:
-    """Send the owner's browser into the workbench with a ticket; one that is not logged in to the log-in first.
+    """Send the owner's browser into the workbench with a ticket; one that is not logged in to the login first.
 
     It comes from the workbench's own origin, whose cookie holds the secret that ``state`` is the digest of.
     """
@@ -85,7 +86,7 @@ def open_workbench(id: Ref, who: Anybody, request: Request, query: Annotated[Ope
     if config is None or who.kind != "session":
         raise missing(f"way into workbench {id}", "path.id")
     card = tickets.ticket(who.services.sealer, tickets.Pass(who.digest, one.id), query.state)
-    return RedirectResponse(f"https://{bench.host(one.id, config.below)}/.ava/enter?ticket={card}", 303)
+    return RedirectResponse(f"https://{workbench.host(one.id, config.below)}/.ava/enter?ticket={card}", 303)
 
 
 def _the(who: Caller, id: str, action: str) -> Definition:
@@ -107,7 +108,7 @@ def _out(who: Caller, one: Definition) -> WorkbenchOut:
         run=last.id if last else None,
         state=last.state if last else "new",
         reason=last.reason if last else "",
-        url=f"https://{bench.host(one.id, config.below)}/" if config else "",
+        url=f"https://{workbench.host(one.id, config.below)}/" if config else "",
         ssh=_ssh(who, one, runs[0]) if runs else None,
         disk=_disk(who, one),
         idle_exempt=store.is_idle_exempt(one.id),

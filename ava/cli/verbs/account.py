@@ -10,7 +10,7 @@ from ava.cli.app import App, as_json
 from ava.cli.output import done, note, print_json, table
 
 if TYPE_CHECKING:
-    from ava.api.schemas.people import UserOut
+    from ava.schemas.users import UserOut
 
 UNCONFIRMED = (
     "Your e-mail address is not confirmed, so AVA sends no notices to it. Open the link that was sent to it, or send it again: "

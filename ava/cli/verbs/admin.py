@@ -82,7 +82,7 @@ def users(app: App, state: Literal["pending", "active", "disabled"] | None, json
 @as_json
 @click.pass_obj
 def user(app: App, name: str, state: str, stop_runs: bool, json_: bool) -> None:
-    """Approve a user (active), or shut one out (disabled): that ends their log-ins and tokens, and stops public services."""
+    """Approve a user (active), or shut one out (disabled): that ends their logins and tokens, and stops public services."""
     if stop_runs and state == "active":
         raise click.UsageError("--stop-runs goes with the state disabled.")
     ava = app.client()
@@ -180,7 +180,7 @@ def set_quota(app: App, /, group: str, json_: bool, **amounts: str) -> None:
 @admin.command()
 @click.argument("group")
 @click.argument("users", nargs=-1, required=True)
-@click.option("--remove", is_flag=True, help="Take them out; their runs go on, but cannot grow.")
+@click.option("--remove", is_flag=True, help="Take them out; their runs continue, but cannot grow.")
 @click.option(
     "--stop-runs", is_flag=True, help="With --remove: stop their runs that are charged to the group."
 )
@@ -273,7 +273,7 @@ def put_pool(
 def audit(
     app: App, who: str | None, object_: str | None, action: str | None, limit: int, json_: bool
 ) -> None:
-    """Show changes and refused log-ins, newest first."""
+    """Show changes and refused logins, newest first."""
     found = list(islice(app.client().audit(who=who, object=object_, action=action, most=limit), limit))
     if json_:
         print_json(found)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from ava.api.schemas.data_sets import DataSetOut, FolderOut, HomeOut
+from ava.schemas.data_sets import DataSetOut, FolderOut, HomeOut
 from ava.cli.app import App, as_json
 from ava.cli.output import ago, done, note, number, print_json, say, size, table
 from ava.cli.specfile import memory

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from ava.api.schemas.data_sets import DataSetOut
+from ava.schemas.data_sets import DataSetOut
 from ava.cli.app import App, as_json
 from ava.cli.output import done, note, print_json, size, table
 from ava.client import Client
-from ava.client.data import decoded_path, encoded_path
+from ava.client.data_sets import decoded_path, encoded_path
 from ava.domain.names import is_id
-from ava.domain.problems import Problem, Refused, missing
+from ava.domain.problems import Problem, ApiError, missing
 
 ENCODED = click.option(
     "--encoded",
@@ -28,11 +28,11 @@ def _said(path: str, encoded: bool) -> str:
 
 
 def find_set(ava: Client, ref: str) -> DataSetOut:
-    """Return a data set by its id, or by its name, one's own first; Refused 404."""
+    """Return a data set by its id, or by its name, one's own first; ApiError 404."""
     if is_id(ref):
         try:
             return ava.data_set(ref)
-        except Refused as refused:
+        except ApiError as refused:
             if refused.status != 404:
                 raise
     mine = [one for one in ava.data_sets() if one.name == ref]
@@ -67,7 +67,7 @@ def ls(app: App, set_: str, path: str, limit: int, encoded: bool, json_: bool) -
 @click.argument("set_", metavar="SET")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("path", default="")
-@click.option("--resume", metavar="UPLOAD", help="Go on with an upload that was cut, as its beginning said.")
+@click.option("--resume", metavar="UPLOAD", help="Continue with an upload that was cut, as its beginning said.")
 @click.option("--replace", is_flag=True, help="Also where a file of this name is there.")
 @ENCODED
 @as_json
@@ -82,9 +82,9 @@ def put(
     encoded: bool,
     json_: bool,
 ) -> None:
-    """Send FILE into a data set; cut off, it goes on where it was."""
+    """Send FILE into a data set; cut off, it resumes where it stopped."""
     if not file.is_file():
-        raise Refused(
+        raise ApiError(
             400,
             Problem(
                 "file-not-regular",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ava.api.schemas.images import ImageUseOut, PushedOut
+from ava.schemas.images import ImageUseOut, PushedOut
 from ava.cli.app import App, as_json
 from ava.cli.output import ago, note, print_json, size, table
 from ava.client import Client
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 
 
 @click.group(invoke_without_command=True)
@@ -47,7 +47,7 @@ def _pushed(client: Client) -> None:
     try:
         for one in client.pushed_images():
             note(f"{one.owner}/…: {_space(one)} (`ava images mine`)")
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status not in (404, 503):
             raise
 

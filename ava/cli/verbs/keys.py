@@ -10,7 +10,7 @@ import click
 
 from ava.cli.app import App, as_json
 from ava.cli.output import done, print_json, table
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, ApiError
 
 KIND = click.Choice(["ssh", "deploy"])
 Kind = Literal["ssh", "deploy"]
@@ -56,7 +56,7 @@ def put(app: App, kind: Kind, name: str, file: Path, json_: bool) -> None:
             "a key's file",
             "Name another file.",
         )
-        raise Refused(400, problem) from error
+        raise ApiError(400, problem) from error
     made = app.client().put_key(kind, name, text)
     done(f"Stored {kind} key {made.name}, {made.fingerprint}.", made, json_)
 

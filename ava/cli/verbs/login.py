@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ava.cli import settings
+from ava.cli import saved_login
 from ava.cli.app import App, as_json
 from ava.cli.output import note, print_json, say
 from ava.cli.verbs.account import UNCONFIRMED
@@ -36,13 +36,13 @@ def login(app: App, name: str | None, days: int, json_: bool) -> None:
     \b
     ava --server https://ava.example.org login -u ann < password-file
     """  # noqa: D301
-    known = settings.load()
+    known = saved_login.load()
     who = name or known.name or click.prompt("Name", err=True)
     ava = app.client(anonymous=True)
     token = ava.login(who, password(), days=days)
     server = app.server or known.server
     ca = str(Path(app.ca).absolute()) if app.ca else known.ca if server == known.server else None
-    file = settings.save(replace(known, server=server, ca=ca, name=who, token=token))
+    file = saved_login.save(replace(known, server=server, ca=ca, name=who, token=token))
     me = ava.me()
     if json_:
         print_json(me)

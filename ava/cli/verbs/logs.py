@@ -9,13 +9,13 @@ import click
 from ava.cli.app import App, as_json, run_argument
 from ava.cli.output import note, print_json_line
 from ava.cli.times import INSTANT
-from ava.cli.waiting import follow as follow_run
-from ava.cli.waiting import print_line, the_run
+from ava.cli.runs import follow as follow_run
+from ava.cli.runs import print_line, resolve_run
 
 
 @click.command()
 @run_argument
-@click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
+@click.option("--follow", "-f", is_flag=True, help="Continue until the run ends.")
 @click.option(
     "--tail", "-n", type=click.IntRange(0, 10_000), default=1000, show_default=True, help="The newest lines."
 )
@@ -36,7 +36,7 @@ def logs(
 ) -> None:
     """Show the log of a run, also after its pods are gone. RUN is an id, or a definition's name: then its newest run."""
     ava = app.client()
-    id = the_run(ava, run)
+    id = resolve_run(ava, run)
     if json_:
         rows = ava.follow(id, tail=tail, pod=pod) if follow else ava.logs(id, tail=tail, since=since, pod=pod)
         for row in rows:

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from ava.cli.amounts import CORES, SIZE
+from ava.cli.param_types import CORES, SIZE
 from ava.cli.app import App, as_json
-from ava.cli.waiting import after_start
+from ava.cli.runs import report_started
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -65,7 +65,7 @@ def run(
         )
     ava = app.client()
     made = ava.start(chosen["name"] or _name(chosen["image"]), _spec(command, chosen), key=key)
-    return after_start(ava, made, wait=wait, follow_=follow, json=json_)
+    return report_started(ava, made, wait=wait, follow_=follow, json=json_)
 
 
 def _spec(command: tuple[str, ...], chosen: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import click
 
 from ava.cli.app import App, as_json, run_argument
 from ava.cli.output import note, print_json
-from ava.cli.waiting import the_run
+from ava.cli.runs import resolve_run
 
 
 @click.command()
@@ -17,7 +17,7 @@ from ava.cli.waiting import the_run
 def scale(app: App, run: str, replicas: int, json_: bool) -> None:
     """Set how many replicas a service has: ava scale mnist 3."""
     ava = app.client()
-    found = ava.scale(the_run(ava, run), replicas)
+    found = ava.scale(resolve_run(ava, run), replicas)
     if json_:
         print_json(found)
         return

@@ -6,7 +6,7 @@ import click
 
 from ava.cli.app import App, as_json, run_argument
 from ava.cli.output import print_json, say
-from ava.cli.waiting import the_run
+from ava.cli.runs import resolve_run
 
 
 @click.command()
@@ -16,7 +16,7 @@ from ava.cli.waiting import the_run
 def service(app: App, run: str, json_: bool) -> None:
     """Show a service: its address, replicas and revision, and why an update has stopped."""
     ava = app.client()
-    found = ava.service(the_run(ava, run))
+    found = ava.service(resolve_run(ava, run))
     if json_:
         print_json(found)
         return

@@ -8,7 +8,7 @@ import click
 
 from ava.cli.app import App, as_json, run_argument
 from ava.cli.output import ago, cores, print_json, say, size, table
-from ava.cli.waiting import the_run
+from ava.cli.runs import resolve_run
 
 
 @click.command()
@@ -18,7 +18,7 @@ from ava.cli.waiting import the_run
 def show(app: App, run: str, json_: bool) -> None:
     """Show a run and its pods."""
     ava = app.client()
-    id = the_run(ava, run)
+    id = resolve_run(ava, run)
     found, pods = ava.run(id), ava.pods(id)
     if json_:
         print_json({"run": found.model_dump(mode="json"), "pods": [p.model_dump(mode="json") for p in pods]})

@@ -6,7 +6,7 @@ import click
 
 from ava.cli.app import App, as_json
 from ava.cli.output import note, print_json
-from ava.cli.waiting import the_run, until_ended
+from ava.cli.runs import resolve_run, wait_until_finished
 
 
 @click.command()
@@ -17,9 +17,9 @@ from ava.cli.waiting import the_run, until_ended
 def stop(app: App, runs: tuple[str, ...], wait: bool, json_: bool) -> None:
     """Stop runs. They are charged until their pods are gone. Twice does no harm."""
     ava = app.client()
-    stopped = [ava.stop(the_run(ava, run)) for run in runs]
+    stopped = [ava.stop(resolve_run(ava, run)) for run in runs]
     if wait:
-        stopped = [until_ended(ava, run.id, quiet=json_) for run in stopped]
+        stopped = [wait_until_finished(ava, run.id, quiet=json_) for run in stopped]
     if json_:
         print_json(stopped)
         return

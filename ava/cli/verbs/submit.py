@@ -9,8 +9,8 @@ import click
 from ava.cli import specfile
 from ava.cli.app import App, Renamed, as_json
 from ava.cli.output import note, print_json
-from ava.cli.waiting import after_start
-from ava.domain.problems import Refused
+from ava.cli.runs import report_started
+from ava.domain.problems import ApiError
 
 
 @click.command()
@@ -55,6 +55,6 @@ def submit(
             print_json(stored) if json_ else note(f"{stored.name} is stored as {stored.id}.")
             return 0
         made = ava.start(found.name, found.spec, key=key)
-    except Refused as refused:
+    except ApiError as refused:
         raise found.placed(refused) from refused
-    return after_start(ava, made, wait=wait, follow_=follow, json=json_)
+    return report_started(ava, made, wait=wait, follow_=follow, json=json_)

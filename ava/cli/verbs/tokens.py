@@ -6,7 +6,7 @@ from typing import get_args
 
 import click
 
-from ava.api.schemas.people import Scope
+from ava.schemas.users import Scope
 from ava.cli.app import App, as_json
 from ava.cli.output import ago, done, print_json, say, table
 

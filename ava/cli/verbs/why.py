@@ -6,7 +6,7 @@ import click
 
 from ava.cli.app import App, as_json, run_argument
 from ava.cli.output import print_json, say
-from ava.cli.waiting import the_run
+from ava.cli.runs import resolve_run
 
 
 @click.command()
@@ -16,7 +16,7 @@ from ava.cli.waiting import the_run
 def why(app: App, run: str, json_: bool) -> None:
     """Say why a run waits, does not start or has ended, and what can be done."""
     ava = app.client()
-    found = ava.why(the_run(ava, run))
+    found = ava.why(resolve_run(ava, run))
     if json_:
         print_json(found)
         return

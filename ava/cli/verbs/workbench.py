@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ava.cli import output
-from ava.cli.amounts import CORES, SIZE
+from ava.cli.param_types import CORES, SIZE
 from ava.cli.app import App, as_json
 from ava.cli.output import done, note, print_json, say, table
-from ava.cli.waiting import ENDED, PERIOD
-from ava.domain.problems import Problem, Refused
+from ava.cli.runs import ENDED, PERIOD
+from ava.domain.problems import Problem, ApiError
 
 if TYPE_CHECKING:
-    from ava.api.schemas.benches import SshOut, WorkbenchOut
+    from ava.schemas.workbenches import SshOut, WorkbenchOut
     from ava.client import Client
 
 BEGIN, END = "# ava: begin of workbenches", "# ava: end of workbenches"
@@ -245,8 +245,8 @@ def _the(ava: Client, name: str) -> WorkbenchOut:
     raise _none(f"You have no workbench {name}.", name)
 
 
-def _none(what: str, found: str) -> Refused:
+def _none(what: str, found: str) -> ApiError:
     problem = Problem(
         "not-found", what, "NAME", found, "a workbench of yours", "See `ava workbench list`, or make one."
     )
-    return Refused(404, problem)
+    return ApiError(404, problem)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ava.domain.model import Pool
-from ava.domain.placement.feasibility import obstacle
-from ava.domain.placement.fit import Slot
-from ava.domain.placement.model import Node, Pod, Where
-from ava.domain.placement.rank import Rank
+from ava.domain.placement.filter import obstacle
+from ava.domain.placement.free_resources import FreeResources
+from ava.domain.placement.model import Node, Pod, PlacementConstraints
+from ava.domain.placement.score import NodeScores
 from ava.domain.resources import Resources
 
 _WISHES = 512
@@ -24,9 +24,9 @@ class Cluster:
 
     def __init__(self, pools: Iterable[Pool], nodes: Iterable[Node] = (), pods: Iterable[Pod] = ()) -> None:
         self.pools: Mapping[str, Pool] = {pool.name: pool for pool in pools}
-        self.slots: dict[str, Slot] = {}
-        self._rank = Rank()
-        self._may: dict[Where, frozenset[str]] = {}
+        self.slots: dict[str, FreeResources] = {}
+        self._rank = NodeScores()
+        self._may: dict[PlacementConstraints, frozenset[str]] = {}
         self._where: dict[str, Pod] = {}
         for node in nodes:
             self.set_node(node)
@@ -47,7 +47,7 @@ class Cluster:
             if old.node == node:
                 return
             self._rank.drop(node.name, old.free)
-        slot = Slot(node)
+        slot = FreeResources(node)
         for pod in self._where.values() if old is None else old.on.values():
             if pod.node == node.name:
                 slot.put(pod)
@@ -105,7 +105,7 @@ class Cluster:
         """Return all pods that are counted."""
         return self._where.values()
 
-    def may(self, where: Where) -> frozenset[str]:
+    def may(self, where: PlacementConstraints) -> frozenset[str]:
         """Return the nodes that pods with these wishes may go to, whatever is on them."""
         found = self._may.get(where)
         if found is None:

@@ -1,113 +1,149 @@
-"""Whether a pod may go to a node at all, whatever else is there: pool, labels, taints, conditions."""
+"""What no node could ever satisfy, told when it is submitted and not by waiting for ever."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
+from ava.domain.amounts import number
+from ava.domain.placement.reasons import nodes, some
+from ava.domain.placement.capacity import NodeGroup, ClusterCapacity
+from ava.domain.problems import Problem
+from ava.domain.resources import FIELDS, Resources
+from ava.domain.spec import Role, Spec
 
-from ava.domain.labels import GPU
-from ava.domain.model import Pool
-from ava.domain.placement.model import Node, Requirement, Taint, Where
-
-KEEPS_AWAY = ("NoSchedule", "NoExecute")
-"""Effects of taints that hold for what is placed from now on."""
-
-
-class Cause(StrEnum):
-    """Why a node does not take a pod, in the order in which they are looked at."""
-
-    POOL = "pool"
-    NODE = "node"
-    MODEL = "model"
-    SELECTOR = "selector"
-    TAINT = "taint"
-    CORDONED = "cordoned"
-    CONDITION = "condition"
-    PORTS = "ports"
-    PODS = "pods"
-    GPU = "gpu"
-    CPU = "cpu"
-    MEMORY = "memory"
-    DISK = "disk"
+_LABEL = {"gpu": "GPUs", "cpu": "cores", "memory": "memory"}
 
 
-def _number(text: str | None, value: str, wanted: Callable[[int, int], bool]) -> bool:
-    try:
-        return text is not None and wanted(int(text), int(value))
-    except ValueError:
-        return False
+def infeasible_reasons(spec: Spec, room: ClusterCapacity, pool: str, plain: str | None = None) -> list[Problem]:
+    """Return why a run can never start in a cluster, even an idle one; empty where it could, or where that is not sure.
 
-
-def holds(need: Requirement, labels: Mapping[str, str]) -> bool:
-    """Return whether a node's labels meet one requirement; one of an unknown operator never holds."""
-    have = labels.get(need.key)
-    match need.operator:
-        case "In":
-            return have in need.values
-        case "NotIn":
-            return have not in need.values
-        case "Exists":
-            return have is not None
-        case "DoesNotExist":
-            return have is None
-        case "Gt" if need.values:
-            return _number(have, need.values[0], lambda a, b: a > b)
-        case "Lt" if need.values:
-            return _number(have, need.values[0], lambda a, b: a < b)
-    return False
-
-
-def carries(selector: Iterable[tuple[str, str]], node: Node) -> bool:
-    """Return whether a node has all labels of a selector."""
-    return all(node.labels.get(key) == value for key, value in selector)
-
-
-def for_gpus(node: Node, pools: Iterable[Pool]) -> bool:
-    """Return whether a node is for GPU runs alone.
-
-    It also is when its device plug-in is away and it shows no GPU at the moment: told by the taint, or by a GPU pool
-    that names it by labels.
+    Only what is proven is refused: a pod larger than every node, more pods of a role than all nodes hold, more in all than
+    there is. Nodes in trouble count as if they were well. ``plain`` is the pool of roles without GPUs in a run with GPUs; a node
+    that the run names is not theirs then. None: they go to ``pool`` too, or that is not known, and any node is taken for theirs.
     """
-    return (
-        node.room.gpu > 0
-        or any(taint.key == GPU for taint in node.taints)
-        or any(pool.gpu and pool.selector and carries(pool.selector.items(), node) for pool in pools)
+    if pool not in room.pools:
+        return []
+    kinds = [kind for kind in room.kinds if pool in kind.pools]
+    where = f"pool {pool}"
+    if not kinds:
+        remedy = "Choose a queue of another pool, or ask the administrator for nodes."
+        return [Problem("pool-empty", f"The pool {pool} has no nodes.", where, "0 nodes", "nodes", remedy)]
+    if spec.node is not None and room.complete:
+        named = [place for place in room.nodes if place.name == spec.node]
+        if not named or pool not in named[0].pools:
+            return [_no_such_node(spec.node, room, pool)]
+        kinds = [NodeGroup(pools=named[0].pools, model=named[0].model, size=named[0].size, count=1)]
+    if spec.gpu_model is not None and spec.asks().gpu:
+        models = {kind.model for kind in kinds}
+        if spec.gpu_model not in models:
+            return [_no_such_model(spec.gpu_model, models, where)]
+    if pool in room.unsure:
+        return []
+    problems: list[Problem] = []
+    alike = [role for role in spec.roles if bool(role.each.gpu) == bool(spec.asks().gpu)]
+    others = [role for role in spec.roles if role not in alike]
+    cores = [kind for kind in room.kinds if plain in kind.pools]
+    sure = plain is not None and plain in room.pools and plain not in room.unsure
+    if others and sure and not cores:
+        remedy = "Ask the administrator for nodes, or give each role a GPU."
+        return [
+            Problem(
+                "pool-empty", f"The pool {plain} has no nodes.", f"pool {plain}", "0 nodes", "nodes", remedy
+            )
+        ]
+    for index, role in enumerate(spec.roles):
+        elsewhere = cores if sure else _anywhere(spec, room)
+        mine = _of_model(kinds, spec, role) if role in alike else elsewhere
+        problems += _of_role(role, f"roles[{index}]", mine) if mine else []
+    together = _of_all(alike, _of_model(kinds, spec, alike[0]))
+    return problems or together or (_of_all(others, cores) if others and sure else [])
+
+
+def _of_model(kinds: list[NodeGroup], spec: Spec, role: Role) -> list[NodeGroup]:
+    """Return the nodes that have the GPU model that a role with GPUs was promised."""
+    return [kind for kind in kinds if not role.each.gpu or spec.gpu_model in (None, kind.model)]
+
+
+def _anywhere(spec: Spec, room: ClusterCapacity) -> list[NodeGroup]:
+    """Return all nodes, or nothing where one was named: then nothing is proven."""
+    return list(room.kinds) if spec.node is None and not room.unsure else []
+
+
+def _no_such_node(name: str, room: ClusterCapacity, pool: str) -> Problem:
+    return Problem(
+        "node-unknown",
+        f"The pool {pool} has no node {name}.",
+        "node",
+        name,
+        some(place.name for place in room.nodes if pool in place.pools),
+        "Name one of these nodes, or leave the node out.",
     )
 
 
-def in_pool(pool: Pool, node: Node, pools: Iterable[Pool]) -> bool:
-    """Return whether a node belongs to a pool: by its labels, and GPU nodes to GPU pools alone (A-SC1).
-
-    Cards that are shared are in pools that share them as finely, so nobody who wants a whole one gets a slot of one (I13).
-    """
-    if pool.gpu != for_gpus(node, pools) or (pool.gpu and pool.gpu_slots != node.slots):
-        return False
-    return carries(pool.selector.items(), node)
+def _no_such_model(model: str, models: set[str], where: str) -> Problem:
+    known = some(m for m in models if m) or "nodes that do not tell their model"
+    remedy = "Choose one of these models, or leave it out."
+    return Problem(
+        "gpu-model-unknown", f"The {where} has no GPU of model {model}.", "gpu_model", model, known, remedy
+    )
 
 
-def tolerates(where: Where, taint: Taint, pool: Pool) -> bool:
-    """Return whether a taint does not keep a pod away. A GPU pool's pods tolerate that of GPU nodes."""
-    if taint.effect not in KEEPS_AWAY:
-        return True
-    return (pool.gpu and taint.key == GPU) or any(t.covers(taint) for t in where.tolerations)
+def _of_role(role: Role, where: str, kinds: list[NodeGroup]) -> list[Problem]:
+    asks = role.each.resources()
+    lacks = [(asks.lacking(kind.size), kind) for kind in kinds]
+    able = [kind for lack, kind in lacks if not lack]
+    if not able:
+        # Told by what the nearest node lacks: each field by itself may be there on some other node.
+        lack, nearest = min(lacks, key=lambda item: (len(item[0]), item[1].model, [-x for x in item[1].size]))
+        return [
+            Problem(
+                "never-fits",
+                f"No node has {number(name, getattr(asks, name))} {_LABEL[name]} for one pod of {role.name}"
+                f"{' beside the rest that it asks for' if _elsewhere(name, asks, kinds) else ''}.",
+                f"{where}.each.{name}",
+                f"{number(name, getattr(nearest.size, name))} on the node that comes nearest",
+                number(name, getattr(asks, name)),
+                "Ask for less per pod, in more pods, or choose another pool.",
+            )
+            for name in lack
+        ]
+    places = sum(kind.count * _copies(kind.size, asks) for kind in able)
+    if places >= role.replicas:
+        return []
+    return [
+        Problem(
+            "never-fits",
+            f"All nodes together hold {places} pods of {role.name} at once, {role.replicas} are wanted.",
+            f"{where}.replicas",
+            f"{places} on {nodes(sum(kind.count for kind in able))}",
+            str(role.replicas),
+            "Ask for fewer or smaller pods.",
+        )
+    ]
 
 
-def obstacle(where: Where, node: Node, pools: Mapping[str, Pool]) -> Cause | None:
-    """Return the first cause why pods with these wishes may not go to a node, None where they may."""
-    pool = pools.get(where.pool)
-    if pool is None or not in_pool(pool, node, pools.values()):
-        return Cause.POOL
-    if where.node is not None and where.node != node.name:
-        return Cause.NODE
-    if where.model is not None and where.model != node.model:
-        return Cause.MODEL
-    if not carries(where.selector, node) or (
-        where.affinity
-        and not any(all(holds(r, node.labels) for r in term) for term in where.affinity if term)
-    ):
-        return Cause.SELECTOR
-    if not all(tolerates(where, taint, pool) for taint in node.taints):
-        return Cause.TAINT
-    if node.cordoned:
-        return Cause.CORDONED
-    return Cause.CONDITION if node.troubles else None
+def _elsewhere(name: str, asks: Resources, kinds: list[NodeGroup]) -> bool:
+    return any(getattr(kind.size, name) >= getattr(asks, name) for kind in kinds)
+
+
+def _copies(size: Resources, asks: Resources) -> int:
+    return min(have // want for have, want in zip(size, asks, strict=True) if want > 0)
+
+
+def _of_all(roles: list[Role], kinds: list[NodeGroup]) -> list[Problem]:
+    asks = total = Resources()
+    for role in roles:
+        asks = asks.plus(role.each.resources().times(role.replicas))
+    for kind in kinds:
+        total = total.plus(kind.size.times(kind.count))
+    return [
+        Problem(
+            "never-fits",
+            f"All its pods together ask for {number(name, getattr(asks, name))} {_LABEL[name]}; "
+            f"all nodes have {number(name, getattr(total, name))}.",
+            "roles",
+            number(name, getattr(total, name)),
+            number(name, getattr(asks, name)),
+            "Ask for fewer or smaller pods.",
+        )
+        for name in FIELDS
+        if getattr(asks, name) > getattr(total, name)
+    ]

@@ -48,7 +48,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class PlacementConstraints:
     """What a pod says about its node beside the amounts; pods with equal ones may go to the same nodes.
 
     Attributes:
@@ -118,7 +118,7 @@ class Pod:
     key: str
     uid: str
     asks: Resources
-    where: Where
+    where: PlacementConstraints
     role: str = "worker"
     index: int = 0
     gang: str = ""

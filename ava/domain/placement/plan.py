@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.fit import Slot
+from ava.domain.placement.free_resources import FreeResources
 from ava.domain.placement.model import Gang, Pod
 from ava.domain.resources import Resources
 
@@ -28,7 +28,7 @@ def shape(pod: Pod) -> Shape:
     return (pod.asks, pod.where, pod.ports, pod.disk)
 
 
-def copies(slot: Slot, pod: Pod, free: Resources, spare: int) -> int:
+def copies(slot: FreeResources, pod: Pod, free: Resources, spare: int) -> int:
     """Return how many pods of one shape a node takes with so much free on it."""
     most = min(spare, *(have // want for have, want in zip(free, pod.asks, strict=True) if want > 0))
     if pod.ports:

@@ -7,8 +7,8 @@ from itertools import groupby
 
 from ava.domain.amounts import number
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.feasibility import Cause, obstacle
-from ava.domain.placement.fit import Slot
+from ava.domain.placement.filter import Cause, obstacle
+from ava.domain.placement.free_resources import FreeResources
 from ava.domain.placement.model import Gang, Pod
 from ava.domain.placement.plan import copies, shape, turn
 from ava.domain.problems import Problem
@@ -45,12 +45,12 @@ REMEDIES: Mapping[Cause, str] = {
     Cause.DISK: "Delete a workbench of yours that has a disk, or ask for a smaller one; the administrator can give nodes more.",
 }
 DISK_REMEDY = (
-    "Wait until that node is back in the pool. If it is gone for good the disk is too: delete the workbench and make it anew; "
+    "Wait until that node is back in the pool. If it is gone for good the disk is too: delete the workbench and make it again; "
     "what is in the home and in groups' folders is there."
 )
 
 
-def _of_resource(name: str, pod: Pod, slots: list[Slot]) -> Found:
+def _of_resource(name: str, pod: Pod, slots: list[FreeResources]) -> Found:
     want = number(name, getattr(pod.asks, name))
     free = max(0, *(getattr(s.free, name) for s in slots), 0)
     best = number(name, free)
@@ -61,12 +61,12 @@ def _of_resource(name: str, pod: Pod, slots: list[Slot]) -> Found:
     return (f"{label} {best} free at most, {want} wanted{held}{later}", f"{best} free at most", want)
 
 
-def _of_disk(pod: Pod, slots: list[Slot]) -> Found:
+def _of_disk(pod: Pod, slots: list[FreeResources]) -> Found:
     want, best = number("disk", pod.disk), number("disk", max(0, *(s.disk() for s in slots), 0))
     return (f"disk {best} free at most, {want} wanted", f"{best} free at most", want)
 
 
-_TEXTS: Mapping[Cause, Callable[[Pod, list[Slot]], Found]] = {
+_TEXTS: Mapping[Cause, Callable[[Pod, list[FreeResources]], Found]] = {
     Cause.NODE: lambda p, s: (
         f"not the node {p.where.node}" + (", where the workbench's disk is" if p.where.disk else ""),
         some(x.node.name for x in s),
@@ -157,7 +157,7 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
                 "Choose a queue of another pool, or ask the administrator.",
             )
         ], 0
-    by: dict[Cause, list[Slot]] = {}
+    by: dict[Cause, list[FreeResources]] = {}
     places = inside = 0
     may = cluster.may(pod.where)
     for slot in cluster.slots.values():

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from ava.web.pages import (
-    account,
-    audit,
-    charts,
-    client,
-    cluster,
-    data_sets,
-    definitions,
-    enter,
-    groups,
-    home,
-    images,
-    make,
-    queues,
-    runs,
-    secrets,
-    usage,
-    users,
-)
+from ava.web.pages import account, audit, charts, client, cluster, data_sets, definitions, auth, groups, home, images, new_run, queues, runs, keys_and_tokens, usage, users
 
 ALL = (
     home,
-    enter,
+    auth,
     runs,
     charts,
     definitions,
-    make,
+    new_run,
     cluster,
     data_sets,
     images,
@@ -38,6 +20,6 @@ ALL = (
     usage,
     audit,
     account,
-    secrets,
+    keys_and_tokens,
     client,
 )

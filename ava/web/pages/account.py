@@ -1,4 +1,4 @@
-"""One's own account: default group, address, password, log-ins."""
+"""One's own account: default group, address, password, logins."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import confirmations, groups, sessions, users
 from ava.api.routes.common import Ref
-from ava.api.schemas.people import ConfirmationUse, DefaultGroup, PasswordChange, UserChange
-from ava.domain.problems import Refused
+from ava.schemas.users import ConfirmationUse, DefaultGroup, PasswordChange, UserChange
+from ava.domain.problems import ApiError
 from ava.web import forms
-from ava.web.visit import Someone, Visit
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 
 
-def _page(visit: Visit, refused: Refused | None = None, about: str = "") -> Response:
+def _page(visit: PageRequest, refused: ApiError | None = None, about: str = "") -> Response:
     return visit.page(
         "account.html",
         refused=refused,
@@ -40,7 +40,7 @@ def group(visit: Someone) -> Response:
         users.set_default_group(
             "me", forms.as_model(DefaultGroup, {"group": visit.form.text("group")}), visit.who
         )
-    except Refused as refused:
+    except ApiError as refused:
         return _page(visit, refused, "group")
     return visit.go("/account", done="saved")
 
@@ -50,7 +50,7 @@ def email(visit: Someone) -> Response:
     """Change the address."""
     try:
         users.change_user("me", forms.as_model(UserChange, {"email": visit.form.text("email")}), visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         return _page(visit, refused, "email")
     return visit.go("/account", done="saved")
 
@@ -60,7 +60,7 @@ def send_confirmation(visit: Someone) -> Response:
     """Send the link again by which the address is confirmed."""
     try:
         confirmations.send_confirmation("me", visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         return _page(visit, refused, "email")
     return visit.go("/account", done="confirmation-sent")
 
@@ -77,12 +77,12 @@ def confirm(visit: Someone) -> Response:
     given = visit.form.text("confirmation")
     try:
         confirmations.use_confirmation(forms.as_model(ConfirmationUse, {"confirmation": given}), visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         return _confirmation(visit, given, refused)
     return visit.go("/account", done="confirmed")
 
 
-def _confirmation(visit: Visit, given: str, refused: Refused | None = None) -> Response:
+def _confirmation(visit: PageRequest, given: str, refused: ApiError | None = None) -> Response:
     return visit.page("confirm_email.html", refused=refused, confirmation=given)
 
 
@@ -94,13 +94,13 @@ def password(visit: Someone) -> Response:
         forms.twice(form, "new")
         given = {"new": form.get("new", ""), "current": form.get("current") or None}
         users.set_password("me", forms.as_model(PasswordChange, given), visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         return _page(visit, refused, "password")
     return visit.go("/account", done="password")
 
 
 @routes.post("/account/sessions/{id}/end")
 def end(id: Ref, visit: Someone) -> Response:
-    """End another log-in of one's own."""
+    """End another login of one's own."""
     sessions.end_session(id, visit.who)
     return visit.go("/account", done="ended")

@@ -11,9 +11,9 @@ from ava.api.routes import audit
 from ava.domain.data_sets import DataSet
 from ava.domain.model import Definition, Run
 from ava.domain.names import is_id
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from ava.web import forms
-from ava.web.visit import Someone, Visit
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 PAGE = 50
@@ -36,7 +36,7 @@ def show(visit: Someone) -> Response:
     )
 
 
-def _names(visit: Visit, objects: list[str]) -> dict[str, str]:
+def _names(visit: PageRequest, objects: list[str]) -> dict[str, str]:
     """Return the name of each object that the log has by its id; what is gone is left out."""
     store, found = visit.services.store, dict[str, str]()
     kinds: dict[str, Callable[[str], Run | Definition | DataSet]] = {
@@ -50,6 +50,6 @@ def _names(visit: Visit, objects: list[str]) -> dict[str, str]:
     for object in dict.fromkeys(objects):
         kind, _, id = object.rpartition(" ")
         if kind in kinds and is_id(id):
-            with suppress(Refused):
+            with suppress(ApiError):
                 found[object] = kinds[kind](id).name
     return found

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.answer import Json
+from ava.http.responses import Json
 from ava.api.routes import runs
 from ava.api.routes.common import Ref
 from ava.domain.labels import namespace
 from ava.domain.model import Phase
-from ava.domain.problems import Problem, Refused
-from ava.web import figures
-from ava.web.visit import HEADERS, Someone
-from ava.web.words import N_
+from ava.domain.problems import Problem, ApiError
+from ava.web import metrics
+from ava.web.request import HEADERS, Someone
+from ava.web.i18n import N_
 
 routes = APIRouter()
 TITLES = {
@@ -30,15 +30,15 @@ def charts(id: Ref, visit: Someone) -> Response:
     if run.admitted is None:
         return Json({"charts": [], "live": run.phase is not Phase.FINISHED}, headers=HEADERS)
     titles = {key: visit.words(text) for key, text in TITLES.items()}
-    wanted = figures.charts(namespace(run.group), run.id, run.asks.gpu, titles)
+    wanted = metrics.charts(namespace(run.group), run.id, run.asks.gpu, titles)
     try:
-        found = figures.read(
+        found = metrics.read(
             services.config.prometheus, wanted, run.admitted, run.finished or services.clock()
         )
-    except figures.FiguresDown as error:
+    except metrics.MetricsUnavailable as error:
         what = "The figures cannot be read at the moment."
         problem = Problem(
             "figures-unavailable", what, "prometheus", str(error), "an answer", "Try again later."
         )
-        raise Refused(503, problem) from error
+        raise ApiError(503, problem) from error
     return Json({"charts": found, "live": run.phase is not Phase.FINISHED}, headers=HEADERS)

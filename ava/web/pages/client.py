@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from ava.web import assets
-from ava.web.visit import Anybody
+from ava.web.request import Anybody
 
 routes = APIRouter()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api import room
+from ava.services.runs import capacity
 from ava.web.nodes import by_model, sorted_nodes
-from ava.web.visit import Someone
+from ava.web.request import Someone
 
 routes = APIRouter()
 
@@ -15,6 +15,6 @@ routes = APIRouter()
 def nodes(visit: Someone) -> Response:
     """Show what can be had now (A-SC8)."""
     visit.who.may("cluster.show")
-    told = room.shown(visit.services)
+    told = capacity.shown(visit.services)
     template = "nodes_part.html" if visit.partial else "nodes.html"
     return visit.page(template, cluster=told, models=by_model(told.nodes), nodes=sorted_nodes(told.nodes))

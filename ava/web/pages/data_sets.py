@@ -9,10 +9,10 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import data_sets
 from ava.api.routes.common import Ref
-from ava.api.schemas.data_sets import DataSetOut, LimitIn, ShareIn
-from ava.domain.problems import Refused
-from ava.web import forms, source_form
-from ava.web.visit import Someone, Visit
+from ava.schemas.data_sets import DataSetOut, LimitIn, ShareIn
+from ava.domain.problems import ApiError
+from ava.web import forms, data_source_form
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 PAGE = 50
@@ -24,7 +24,7 @@ FILES = (
 """Problems that files have, which the page's scripts are told of."""
 
 
-def _list(visit: Visit, refused: Refused | None = None) -> Response:
+def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
     asked = visit.request.query_params
     everybody = asked.get("all") == "1"
     query = forms.as_model(
@@ -39,10 +39,10 @@ def _list(visit: Visit, refused: Refused | None = None) -> Response:
         first=not query.after,
         everybody=everybody,
         states={one.id: state(one) for one in found.items},
-        several=len(source_form.offered(visit.who)) > 1,
+        several=len(data_source_form.offered(visit.who)) > 1,
         values=visit.form,
         size=visit.services.config.data_set_quota,
-        promised=visit.services.store.data_sets_promised(visit.who.me.name),
+        promised=visit.services.store.data_set_usage(visit.who.me.name),
         most=visit.services.config.owner_quota,
     )
 
@@ -69,33 +69,33 @@ def list_data_sets(visit: Someone) -> Response:
 def make(visit: Someone) -> Response:
     """Make a data set in a folder of its own."""
     try:
-        made = data_sets.make_data_set(source_form.read(visit.form, source_form.OWN), visit.who)
-    except Refused as refused:
+        made = data_sets.make_data_set(data_source_form.read(visit.form, data_source_form.OWN), visit.who)
+    except ApiError as refused:
         return _list(visit, refused)
     return visit.go(f"/data/{made.id}", done="saved")
 
 
-def _new(visit: Visit, refused: Refused | None = None) -> Response:
-    kinds, kind = source_form.offered(visit.who), _kind(visit)
-    kind = kind if kind in kinds else source_form.OWN
+def _new(visit: PageRequest, refused: ApiError | None = None) -> Response:
+    kinds, kind = data_source_form.offered(visit.who), _kind(visit)
+    kind = kind if kind in kinds else data_source_form.OWN
     config, found = visit.services.config, list(refused.problems) if refused else []
     return visit.page(
         "data_new.html",
         refused=refused,
         kinds=kinds,
         kind=kind,
-        fields=source_form.fields(kind),
-        needed=source_form.needed(kind),
-        known={field: source_form.known(kind, field, config) for field in source_form.fields(kind)},
-        lacking=[] if found else source_form.lacking(kind, config, {}),
-        errors=source_form.by_field(found),
+        fields=data_source_form.fields(kind),
+        needed=data_source_form.needed(kind),
+        known={field: data_source_form.known(kind, field, config) for field in data_source_form.fields(kind)},
+        lacking=[] if found else data_source_form.lacking(kind, config, {}),
+        errors=data_source_form.by_field(found),
         values=visit.form,
     )
 
 
-def _kind(visit: Visit) -> str:
+def _kind(visit: PageRequest) -> str:
     asked = visit.form.get("source") or visit.request.query_params.get("source") or ""
-    return asked if asked in source_form.KINDS else source_form.OWN
+    return asked if asked in data_source_form.KINDS else data_source_form.OWN
 
 
 @routes.get("/data/new")
@@ -108,12 +108,12 @@ def new(visit: Someone) -> Response:
 def make_of_source(visit: Someone) -> Response:
     """Make a data set of the source that is chosen."""
     kind, who = _kind(visit), visit.who
-    wrong = source_form.wrong(visit.form, kind, visit.services.config)
-    if wrong and kind in source_form.offered(who):
-        return _new(visit, Refused(422, *wrong))
+    wrong = data_source_form.wrong(visit.form, kind, visit.services.config)
+    if wrong and kind in data_source_form.offered(who):
+        return _new(visit, ApiError(422, *wrong))
     try:
-        made = data_sets.make_data_set(source_form.read(visit.form, kind), who)
-    except Refused as refused:
+        made = data_sets.make_data_set(data_source_form.read(visit.form, kind), who)
+    except ApiError as refused:
         if refused.status == 403:
             raise
         return _new(visit, refused)
@@ -124,21 +124,21 @@ def make_of_source(visit: Someone) -> Response:
 def check(visit: Someone) -> Response:
     """Tell what the API would say of the form as it is now; of fields that are still empty it says nothing."""
     form, kind = visit.form, _kind(visit)
-    visit.who.may("data-sets.make" if kind == source_form.OWN else "sources.make")
-    known = ["name", *source_form.fields(kind)]
+    visit.who.may("data-sets.make" if kind == data_source_form.OWN else "sources.make")
+    known = ["name", *data_source_form.fields(kind)]
     empty = {name for name in known if not form.text(name)}
-    found = source_form.wrong(form, kind, visit.services.config)
-    found = [p for p in found if source_form.field_of(p) not in empty]
+    found = data_source_form.wrong(form, kind, visit.services.config)
+    found = [p for p in found if data_source_form.field_of(p) not in empty]
     return visit.page(
         "data_check.html",
-        problems=[p for p in found if source_form.field_of(p) not in known],
-        whole=not found and not empty & {"name", *source_form.needed(kind)},
+        problems=[p for p in found if data_source_form.field_of(p) not in known],
+        whole=not found and not empty & {"name", *data_source_form.needed(kind)},
         fields=[name for name in known if name not in empty],
-        errors=source_form.by_field(found),
+        errors=data_source_form.by_field(found),
     )
 
 
-def _show(visit: Visit, id: str, refused: Refused | None = None) -> Response:
+def _show(visit: PageRequest, id: str, refused: ApiError | None = None) -> Response:
     who = visit.who
     one = data_sets.show_data_set(id, who)
     # Who only reads it is not told who else does, nor of whose runs it is in use.
@@ -173,7 +173,7 @@ def share(id: Ref, visit: Someone) -> Response:
     kind = "group" if form.get("kind") == "group" else "user"
     try:
         data_sets.share_data_set(id, forms.as_model(ShareIn, {kind: form.given("name")}), visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status == 403:
             raise
         return _show(visit, id, refused)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import definitions, runs, services, workbenches
+from ava.api.routes import definitions, runs, model_services, workbenches
 from ava.api.routes.common import Ref
-from ava.api.schemas.services import ServiceOut
-from ava.api.schemas.work import RunOut
-from ava.web import forms, labels, spec_form
-from ava.web.visit import Someone, Visit
+from ava.schemas.model_services import ServiceOut
+from ava.schemas.runs import RunOut
+from ava.web import forms, labels, definition_form
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 PAGE = 25
@@ -33,7 +33,7 @@ def list_services(visit: Someone) -> Response:
     return _list(visit, "service")
 
 
-def _list(visit: Visit, kind: str) -> Response:
+def _list(visit: PageRequest, kind: str) -> Response:
     asked = visit.request.query_params
     query = forms.as_model(
         definitions.DefinitionsQuery, {"kind": kind, "limit": PAGE, "after": asked.get("after") or None}
@@ -52,7 +52,7 @@ def _list(visit: Visit, kind: str) -> Response:
     )
 
 
-def _last(visit: Visit, kind: str) -> dict[str, RunOut]:
+def _last(visit: PageRequest, kind: str) -> dict[str, RunOut]:
     """Return the newest run of each definition: of those at work, and of the newest hundred."""
     found: dict[str, RunOut] = {}
     for phase, most in (("admitted", 100), ("queued", 100), (None, 100)):
@@ -62,10 +62,10 @@ def _last(visit: Visit, kind: str) -> dict[str, RunOut]:
     return found
 
 
-def _serving(visit: Visit, newest: list[RunOut]) -> dict[str, ServiceOut]:
+def _serving(visit: PageRequest, newest: list[RunOut]) -> dict[str, ServiceOut]:
     """Return what there is of services that are at work, by their definition."""
     open_ones = [run for run in newest if run.kind == "service" and run.phase != "finished"]
-    return {run.definition: services.show_service(run.id, visit.who) for run in open_ones}
+    return {run.definition: model_services.show_service(run.id, visit.who) for run in open_ones}
 
 
 @routes.get("/definitions/{id}")
@@ -83,7 +83,7 @@ def show(id: Ref, visit: Someone) -> Response:
         },
     )
     page = runs.list_runs(visit.who, query)
-    text = spec_form.written(found.spec)
+    text = definition_form.written(found.spec)
     return visit.page(
         "definition.html",
         section=f"/{labels.PLURALS[found.kind]}",

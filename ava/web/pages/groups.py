@@ -8,17 +8,17 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import data_sets, groups, users
 from ava.api.routes.common import Ref
-from ava.api.schemas.common import QuotaIn, UserName
-from ava.api.schemas.people import GroupMake
-from ava.domain.problems import Refused
-from ava.web import departure, forms, quotas
-from ava.web.visit import Someone, Visit
+from ava.schemas.common import QuotaIn, UserName
+from ava.schemas.users import GroupMake
+from ava.domain.problems import ApiError
+from ava.web import offboarding, forms, quotas
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 PAGE = 50
 
 
-def _list(visit: Visit, refused: Refused | None = None) -> Response:
+def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
     asked, who = visit.request.query_params, visit.who
     query = forms.as_model(
         groups.GroupsQuery, {"all": True, "limit": PAGE, "after": asked.get("after") or None}
@@ -47,7 +47,7 @@ def make(visit: Someone) -> Response:
     try:
         body = forms.as_model(GroupMake, {"name": form.text("name"), "quota": _quota(form)})
         groups.make_group(body, visit.who, Response())
-    except Refused as refused:
+    except ApiError as refused:
         return _list(visit, refused)
     return visit.go(f"/groups/{body.name}", done="saved")
 
@@ -56,7 +56,7 @@ def _quota(form: forms.Form) -> QuotaIn:
     return forms.as_model(QuotaIn, quotas.read(form))
 
 
-def _show(visit: Visit, name: str, refused: Refused | None = None, about: str = "") -> Response:
+def _show(visit: PageRequest, name: str, refused: ApiError | None = None, about: str = "") -> Response:
     who = visit.who
     group = groups.show_group(name, who)
     return visit.page(
@@ -93,7 +93,7 @@ def join(name: Ref, visit: Someone) -> Response:
     """Put a user into a group."""
     try:
         groups.add_member(name, forms.one(UserName, visit.form.text("user"), "user"), visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status == 403 or not visit.who.me.admin:
             raise
         return _show(visit, name, refused, "member")
@@ -105,7 +105,7 @@ def leaving(name: Ref, user: Ref, visit: Someone) -> Response:
     """Show what a user runs in a group before they are taken out."""
     visit.who.may("groups.leave", what=f"group {name}", where="path.name")
     group = groups.show_group(name, visit.who)
-    return departure.page(visit, users.show_user(user, visit.who).name, group.name)
+    return offboarding.page(visit, users.show_user(user, visit.who).name, group.name)
 
 
 @routes.post("/groups/{name}/members/{user}/remove")

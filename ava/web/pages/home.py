@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api import room
+from ava.services.runs import capacity
 from ava.api.routes import groups, runs
 from ava.domain.model import UserState
 from ava.web.nodes import by_model, sorted_nodes
-from ava.web.visit import Someone
+from ava.web.request import Someone
 
 routes = APIRouter()
 SHOWN = 20
@@ -21,7 +21,7 @@ def home(visit: Someone) -> Response:
     who = visit.who
     mine = groups.list_groups(who, groups.GroupsQuery(limit=100)).items
     who.may("cluster.show")
-    told = room.shown(visit.services)
+    told = capacity.shown(visit.services)
     open_runs = [
         run
         for phase in ("admitted", "queued")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from ava.api.routes import images, pushed_images
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from ava.web import forms
-from ava.web.visit import Someone, Visit
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 
 
-def _show(visit: Visit, refused: Refused | None = None) -> Response:
+def _show(visit: PageRequest, refused: ApiError | None = None) -> Response:
     asked = visit.request.query_params
     query = forms.as_model(
         pushed_images.PushedQuery, {"user": asked.get("user") or None, "group": asked.get("group") or None}
@@ -22,7 +22,7 @@ def _show(visit: Visit, refused: Refused | None = None) -> Response:
     if pushed is not None:
         try:
             accounts = pushed_images.list_pushed(visit.who, query)
-        except Refused as away:
+        except ApiError as away:
             # What the site offers is shown whether the registry answers or not.
             if away.status != 503:
                 raise

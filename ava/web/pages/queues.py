@@ -9,21 +9,21 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import queues
 from ava.api.routes.common import Ref
-from ava.api.schemas.common import QuotaIn, SettingName
-from ava.api.schemas.work import PoolPut, QueuePut
-from ava.domain.problems import Refused
+from ava.schemas.common import QuotaIn, SettingName
+from ava.schemas.runs import PoolPut, QueuePut
+from ava.domain.problems import ApiError
 from ava.web import forms, quotas
-from ava.web.visit import Someone, Visit
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 
 
-def _edited(visit: Visit, known: str) -> str:
+def _edited(visit: PageRequest, known: str) -> str:
     """Return the name that is edited; empty for a new one."""
     return visit.form.get("edit", "") if visit.form else known
 
 
-def _opened(visit: Visit, refused: Refused | None, about: str) -> bool:
+def _opened(visit: PageRequest, refused: ApiError | None, about: str) -> bool:
     """Return whether the form is on the page: it was asked for, or what was sent by it was refused."""
     asked = visit.request.query_params
     return (refused is not None and about != "deleted") or "new" in asked or "edit" in asked
@@ -36,7 +36,7 @@ def _target(form: forms.Form) -> tuple[str, dict[str, Literal["*"]]]:
     return form.text("name"), {"if_none_match": "*"}
 
 
-def _queues(visit: Visit, refused: Refused | None = None, about: str = "") -> Response:
+def _queues(visit: PageRequest, refused: ApiError | None = None, about: str = "") -> Response:
     who = visit.who
     found = queues.list_queues(who)
     edited = next((q for q in found if q.name == visit.request.query_params.get("edit")), None)
@@ -85,7 +85,7 @@ def put_queue(visit: Someone) -> Response:
             },
         )
         queues.put_queue(name, body, visit.who, **only)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status == 403:
             raise
         return _queues(visit, refused)
@@ -110,7 +110,7 @@ def waiting(name: Ref, visit: Someone) -> Response:
     return visit.page("waiting.html", name=name, rows=found[:200], more=max(0, len(found) - 200))
 
 
-def _pools(visit: Visit, refused: Refused | None = None, about: str = "") -> Response:
+def _pools(visit: PageRequest, refused: ApiError | None = None, about: str = "") -> Response:
     found = queues.list_pools(visit.who)
     edited = next((p for p in found if p.name == visit.request.query_params.get("edit")), None)
     values: object = visit.form
@@ -156,7 +156,7 @@ def put_pool(visit: Someone) -> Response:
         }
         body = forms.as_model(PoolPut, {k: v for k, v in given.items() if v is not None})
         queues.put_pool(name, body, visit.who, **only)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status == 403:
             raise
         return _pools(visit, refused)

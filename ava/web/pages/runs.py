@@ -7,15 +7,15 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ava.api.identity import Caller
-from ava.api.routes import definitions, runs, services, workbenches
+from ava.services.auth.caller import Caller
+from ava.api.routes import definitions, runs, model_services, workbenches
 from ava.api.routes.common import Ref
-from ava.api.schemas.requests import Start
-from ava.api.schemas.services import Scale
+from ava.schemas.definitions import Start
+from ava.schemas.model_services import Scale
 from ava.domain.model import Kind, Phase, Run
-from ava.domain.problems import Refused
-from ava.web import forms, labels, spec_form
-from ava.web.visit import Someone, Visit
+from ava.domain.problems import ApiError
+from ava.web import forms, labels, definition_form
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 PAGE = 25
@@ -42,7 +42,7 @@ def list_runs(visit: Someone) -> Response:
     )
 
 
-def _run(visit: Visit, id: str) -> dict[str, Any]:
+def _run(visit: PageRequest, id: str) -> dict[str, Any]:
     """Return what the page of a run shows."""
     who = visit.who
     found = runs.the_run(who, id, "runs.show")
@@ -56,7 +56,7 @@ def _run(visit: Visit, id: str) -> dict[str, Any]:
         "why": runs.why(id, who),
         "mine": found.owner == who.me.name,
         "spec": found.spec,
-        "service": services.show_service(id, who) if found.kind is Kind.SERVICE else None,
+        "service": model_services.show_service(id, who) if found.kind is Kind.SERVICE else None,
         "bench": workbenches.show_workbench(found.definition, who) if _is_bench(who, found) else None,
     }
 
@@ -67,7 +67,7 @@ def _is_bench(who: Caller, run: Run) -> bool:
         return False
     try:
         who.services.store.definition(run.definition)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status != 404:
             raise
         return False
@@ -80,9 +80,9 @@ def show(id: Ref, visit: Someone) -> Response:
     return _page(visit, id)
 
 
-def _page(visit: Visit, id: str, refused: Refused | None = None) -> Response:
+def _page(visit: PageRequest, id: str, refused: ApiError | None = None) -> Response:
     data = _run(visit, id)
-    text = spec_form.written(data["spec"])
+    text = definition_form.written(data["spec"])
     section = f"/{labels.PLURALS[data['run'].kind]}"
     return visit.page("run.html", refused=refused, **data, text=text, values=visit.form, section=section)
 
@@ -106,7 +106,7 @@ def scale(id: Ref, visit: Someone) -> Response:
 
     def change() -> None:
         body = forms.as_model(Scale, {"replicas": forms.whole(visit.form.text("replicas"))})
-        services.scale(id, body, visit.who)
+        model_services.scale(id, body, visit.who)
 
     return visit.changed(change, partial(_page, visit, id), f"/runs/{id}", "scaled")
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import groups, usage
 from ava.web import forms
-from ava.web.visit import Someone
+from ava.web.request import Someone
 
 routes = APIRouter()
 MONTHS = 24

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api import invitation, shapes
+from ava.services.auth import invitations
+from ava.services import serializers
 from ava.api.routes import confirmations, groups, users
 from ava.api.routes.common import Ref
-from ava.api.schemas.common import GroupName
-from ava.api.schemas.people import InvitationOut, PasswordChange, UserChange, UserMake
-from ava.domain.problems import Problem, Refused
-from ava.web import departure, forms
-from ava.web.visit import Someone, Visit
+from ava.schemas.common import GroupName
+from ava.schemas.users import InvitationOut, PasswordChange, UserChange, UserMake
+from ava.domain.problems import Problem, ApiError
+from ava.web import offboarding, forms
+from ava.web.request import Someone, PageRequest
 
 routes = APIRouter()
 PAGE = 50
 
 
-def _list(visit: Visit, refused: Refused | None = None, about: str = "new") -> Response:
+def _list(visit: PageRequest, refused: ApiError | None = None, about: str = "new") -> Response:
     asked = visit.request.query_params
     state = asked.get("state") or ("pending" if about == "approval" else None)
     query = forms.as_model(
@@ -37,7 +38,7 @@ def _list(visit: Visit, refused: Refused | None = None, about: str = "new") -> R
     )
 
 
-def _all_groups(visit: Visit) -> list[str]:
+def _all_groups(visit: PageRequest) -> list[str]:
     found = groups.list_groups(visit.who, groups.GroupsQuery(all=True, limit=500))
     return [group.name for group in found.items]
 
@@ -63,19 +64,19 @@ def make(visit: Someone) -> Response:
             },
         )
         users.make_user(body, visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status == 403 and not visit.who.me.admin:
             raise
         return _list(visit, refused)
-    if body.password is None and not invitation.elsewhere(visit.services, body.admin):
+    if body.password is None and not invitations.elsewhere(visit.services, body.admin):
         return invite(body.name, visit)
     return visit.go(f"/admin/users/{body.name}", done="saved")
 
 
 def _show(
-    visit: Visit,
+    visit: PageRequest,
     name: str,
-    refused: Refused | None = None,
+    refused: ApiError | None = None,
     about: str = "",
     made: InvitationOut | None = None,
 ) -> Response:
@@ -88,10 +89,10 @@ def _show(
         refused=refused,
         about=about,
         made=made,
-        invitable=found.state == "active" and not invitation.elsewhere(visit.services, found.admin),
+        invitable=found.state == "active" and not invitations.elsewhere(visit.services, found.admin),
         link=f"https://{visit.request.url.netloc}/invitation#{made.invitation}" if made else "",
         user=found,
-        theirs=[shapes.group(group) for group in theirs],
+        theirs=[serializers.group(group) for group in theirs],
         groups=[g for g in _all_groups(visit) if g not in {t.name for t in theirs}],
     )
 
@@ -107,7 +108,7 @@ def disabling(name: Ref, visit: Someone) -> Response:
     """Show what a person runs before they are shut out."""
     found = users.show_user(name, visit.who)
     visit.who.may("users.change", what=f"user {found.name}", where="path.name")
-    return departure.page(visit, found.name)
+    return offboarding.page(visit, found.name)
 
 
 @routes.post("/admin/users/{name}")
@@ -128,12 +129,12 @@ def change(name: Ref, visit: Someone) -> Response:
             "a group",
             "Choose a group, then approve.",
         )
-        return _list(visit, Refused(422, problem), "approval")
+        return _list(visit, ApiError(422, problem), "approval")
     try:
         users.change_user(name, body, visit.who)
         if group is not None:
             groups.add_member(forms.one(GroupName, group, "group"), name, visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status in (403, 404):
             raise
         return _show(visit, name, refused, "state")
@@ -155,7 +156,7 @@ def password(name: Ref, visit: Someone) -> Response:
     try:
         body = forms.as_model(PasswordChange, {"new": visit.form.get("new", "")})
         users.set_password(name, body, visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status == 404 or not visit.who.me.admin:
             raise
         return _show(visit, name, refused, "password")
@@ -167,7 +168,7 @@ def invite(name: Ref, visit: Someone) -> Response:
     """Make an invitation; the answer alone shows it."""
     try:
         made = users.invite(name, visit.who)
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status in (403, 404):
             raise
         return _show(visit, name, refused, "invitation")

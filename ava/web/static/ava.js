@@ -36,7 +36,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// A part that cannot be had leaves what is there; the next try may work. A log-out elsewhere leads to the log-in.
+// A part that cannot be had leaves what is there; the next try may work. A log-out elsewhere leads to the login.
 document.addEventListener("htmx:responseError", (event) => {
   if (event.detail.xhr.status === 404) location.reload();
 });

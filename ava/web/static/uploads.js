@@ -1,4 +1,4 @@
-// Files sent into a data set by tus, one after another: what was cut off goes on where it was, also after a reload, when the
+// Files sent into a data set by tus, one after another: what was cut off resumes where it stopped, also after a reload, when the
 // same file is chosen again (a browser gives no page a file by itself).
 "use strict";
 
@@ -106,7 +106,7 @@
     if (sending || !waiting.length) return;
     const one = (sending = waiting.shift());
     const [before] = await known.findUploadsByFingerprint(one.mark);
-    // Where it is known already it is asked for there alone: a storage that is away for a moment begins nothing anew.
+    // Where it is known already it is asked for there alone: a storage that is away for a moment begins nothing again.
     const address = (before && before.uploadUrl) || (one.upload && one.upload.url) || null;
     const retry = (error) => {
       const status = error.originalResponse ? error.originalResponse.getStatus() : 0;
@@ -143,7 +143,7 @@
       async onError(error) {
         const status = error.originalResponse ? error.originalResponse.getStatus() : 0;
         if (address && status === 404) {
-          // Nothing of it is kept any more: it begins anew.
+          // Nothing of it is kept any more: it begins again.
           await forget(one.mark);
           one.upload = null;
           sending = null;

@@ -128,7 +128,7 @@ class Builder:
 
     def _module(self, m: r.Module, env: Mapping[str, str]) -> None:
         argv = ("go", "mod", "download", "-json", f"{m.name}@{m.version}")
-        # Outside of any module: Go then checks against its checksum data base, whatever a go.mod here replaces.
+        # Outside of any module: Go then checks against its checksum database, whatever a go.mod here replaces.
         done = self._run(f"download {m.name}", argv, self.log.parent, {**env, "GOFLAGS": "-mod=mod"})
         told = json.loads(done.stdout)
         if m.sum and told["Sum"] != m.sum:

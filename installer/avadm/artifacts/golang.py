@@ -20,7 +20,7 @@ ENV = {
 }
 
 GO = paths.cache() / "tools" / "go"
-"""Where scripts/go has a Go on machines without one."""
+"""Where scripts/go has a Continue machines without one."""
 
 
 def environment(toolchain: str) -> dict[str, str]:

@@ -34,7 +34,7 @@ class Maker:
         tell: told what is done.
         commands: runs programs.
         checksums: sha256 by address, for what is fetched.
-        again: whether what is there is made anew.
+        again: whether what is there is recreated.
         environment: variables of all programs, such as those of a proxy; what is fetched comes by that proxy too.
     """
 

@@ -1,6 +1,6 @@
 """Jars from Maven's central repository: one pinned pom, one mirror, and a list of every jar's sha256.
 
-``python -m avadm.artifacts.maven NAME`` fetches the jars of an artifact and writes that list anew, for whoever changes its pom.
+``python -m avadm.artifacts.maven NAME`` fetches the jars of an artifact and writes that list again, for whoever changes its pom.
 """
 
 from __future__ import annotations

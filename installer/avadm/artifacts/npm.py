@@ -1,6 +1,6 @@
 """Scripts for browsers from published npm packages: each of the version and integrity that a recipe's lock names.
 
-The lock holds no address: packages come from the registry that npm is set to. It is written anew, after a change of
+The lock holds no address: packages come from the registry that npm is set to. It is written again, after a change of
 package.json, by ``npm install --package-lock-only --omit-lockfile-registry-resolved`` in the recipe's folder.
 """
 

@@ -63,7 +63,7 @@ class PythonSteps:
     def _fetch(self, w: r.Wheels, program: str, target: Path) -> None:
         listed = self.artifact.folder / w.list
         if other := wheels.differences(listed, paths.home() / w.project):
-            wanted = f"each pin of {w.project}; `python -m avadm.artifacts.wheels {self.artifact.name}` writes it anew"
+            wanted = f"each pin of {w.project}; `python -m avadm.artifacts.wheels {self.artifact.name}` writes it again"
             raise self.failed("compare the list of Python packages", "; ".join(other[:5]), wanted)
         self.run("fetch Python packages", wheels.install(program, w.python, listed, target), self.work, {})
         wheels.slim(target)

@@ -20,7 +20,7 @@ class Module(_Data):
     Attributes:
         name: its path.
         version: the exact version.
-        sum: its checksum (``h1:…``), which is also Go's checksum data base's.
+        sum: its checksum (``h1:…``), which is also Go's checksum database's.
         to: folder in the work folder.
     """
 

@@ -94,7 +94,7 @@ def plain(name: str) -> str:
 
 
 def record(artifact: Artifact) -> Path:
-    """Ask PyPI what a list's project needs, and write the list anew; return its path.
+    """Ask PyPI what a list's project needs, and write the list again; return its path.
 
     Raises:
         WheelError: pip found no such wheels.

@@ -96,7 +96,7 @@ def _no_host_key(report: NodeReport, offer: Offer, job: Job) -> None:
     if trouble.why is Why.HOST_KEY_CHANGED:
         where = str(job.known_hosts)
         remedy = (
-            "Either the node was installed anew or something answers in its place. On its console run "
+            "Either the node was reinstalled or something answers in its place. On its console run "
             "`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` and compare with the offered fingerprint. "
             "Only if they agree, forget the old key: "
             + " && ".join(f"ssh-keygen -R '{n}' -f {job.known_hosts}" for n in target.entry_names)

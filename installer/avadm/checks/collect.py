@@ -21,7 +21,7 @@ from avadm.site.profile import Profile
 from nodeside.preflight import facts as asking
 
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
-TRIES = 3  # of measuring a clock anew, in each pass
+TRIES = 3  # of measuring a clock again, in each pass
 PASSES = (
     8,
     1,

@@ -22,7 +22,7 @@ TIMEOUT = 60.0  # seconds
 PATIENCE = 30.0
 """Seconds that what a phase has just started may take to tell its version: other phases are at work beside it."""
 PROGRAMS: dict[str, Program] = {p.name: p for c in COMPONENTS for p in c.programs}
-# Phase to what it installs, and so can mend: programs, ceph's packages and daemons by kind. Nothing else is judged
+# Phase to what it installs, and so can fix: programs, ceph's packages and daemons by kind. Nothing else is judged
 # after it, or a phase would be stopped by what only a later one puts right.
 PARTS: dict[str, tuple[str, ...]] = {
     c.name: (*c.ceph.kinds, *(p.name for p in c.programs)) for c in COMPONENTS

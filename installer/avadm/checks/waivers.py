@@ -86,7 +86,7 @@ def _expired(waiver: Waiver, where: str) -> Finding:
         where=where,
         found=f"until {waiver.until}",
         wanted="a day to come",
-        remedy=f"Mend what it waived and remove it, or let {waiver.who} decide anew.",
+        remedy=f"Fix what it waived and remove it, or let {waiver.who} decide again.",
     )
 
 
@@ -97,6 +97,6 @@ def _unused(waiver: Waiver, where: str) -> Finding:
         where=where,
         found="no such finding",
         wanted="",
-        remedy="Remove it: what it waived is mended.",
+        remedy="Remove it: what it waived is fixed.",
         severity=Severity.WARNING,
     )

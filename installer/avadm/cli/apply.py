@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def confirm_first(site_file: SiteFile) -> None:
-    """Ask before a site is installed whole for the first time; only on a terminal, so that scripts go on.
+    """Ask before a site is installed whole for the first time; only on a terminal, so that scripts continue.
 
     Raises:
         click.Abort: the answer is no.
@@ -63,7 +63,7 @@ def confirm_first(site_file: SiteFile) -> None:
 @click.option(
     "--replace",
     metavar="NODE",
-    help="Make this node's part of PHASE (etcd, ceph's monitor, the cache's journal) anew: its data is lost for good.",
+    help="Make this node's part of PHASE (etcd, ceph's monitor, the cache's journal) again: its data is lost for good.",
 )
 @click.option("--full", is_flag=True, help="Run every phase, also what is proven unchanged.")
 @dry_run("Change nothing: ask each task what it would change.")
@@ -95,7 +95,7 @@ def apply(
     PHASE names phases (see `avadm plan`); what they need and is not done yet is run first. Without PHASE
     everything is asked for. A phase that is done with the inputs of now is run again only where its nodes say
     that something of it has changed since; --full runs it in any case. Phases that do not need each other run at
-    once. A node that cannot be reached is left behind and named at the end; the same command goes on with it.
+    once. A node that cannot be reached is left behind and named at the end; the same command continues with it.
     """
     if planned and (phases or limit or resume or replace or full or check):
         raise click.UsageError(

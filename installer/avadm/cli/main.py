@@ -59,14 +59,14 @@ CHECKOUT_VERBS = {"lab"}
 # Verb to what a user who stopped it should know.
 STOPPED = {
     "accept": "What nodes were measuring ends there by itself. The same command measures from the start.",
-    "apply": "What nodes had begun ends there by itself. The same command goes on where it stood.",
-    "artifacts": "What was being built is begun anew by the same command; what is in the cache stays.",
-    "ava": "The same command goes on: what is done is left alone. A link that was not shown is made anew by `avadm ava invite`.",
-    "bootstrap": "The same command goes on: what is done is left alone.",
-    "database": "What a node had begun ends there by itself. A restore: the same command begins anew; former data are kept.",
+    "apply": "What nodes had begun ends there by itself. The same command resumes where it stopped.",
+    "artifacts": "What was being built is restarted by the same command; what is in the cache stays.",
+    "ava": "The same command continues: what is done is left alone. A link that was not shown is recreated by `avadm ava invite`.",
+    "bootstrap": "The same command continues: what is done is left alone.",
+    "database": "What a node had begun ends there by itself. A restore: the same command begins again; former data are kept.",
     "doctor": "It changes nothing. What nodes were asked ends there by itself.",
     "disk": "What a node had begun ends there by itself; a disk half erased is erased whole by the same command.",
-    "node": "Nodes may have been left cordoned: the same command goes on, `avadm node uncordon` gives up.",
+    "node": "Nodes may have been left cordoned: the same command continues, `avadm node uncordon` gives up.",
     "preflight": "It changes nothing. What nodes were asked ends there by itself.",
     "support": "It changes nothing, and no bundle was written.",
 }

@@ -66,7 +66,7 @@ def drain(
 
     Pods are evicted, so that a PodDisruptionBudget keeps as many as it wants; what is waited for is told. Pods of daemon
     sets and static pods stay. Pods that would be lost forbid it, before anything is changed: those without a controller,
-    and those with an emptyDir. A node that is not drained in time stays cordoned, and the same command goes on with it.
+    and those with an emptyDir. A node that is not drained in time stays cordoned, and the same command continues with it.
     """
     from avadm.kube.drain import Allowed
     from avadm.kube.drain import drain as run

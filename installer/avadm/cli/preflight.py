@@ -180,7 +180,7 @@ def _print(outcome: PreflightResult) -> None:
     waived = sum(map(len, outcome.waived.values()))
     console.print(
         f"{quantity(len(outcome.nodes), 'node')}, {quantity(len(outcome.found), 'check')}, {outcome.seconds:.1f} s: "
-        + (f"{quantity(bad, 'error')} to mend first" if bad else "nothing stands in the way")
+        + (f"{quantity(bad, 'error')} to fix first" if bad else "nothing stands in the way")
         + (f"; {quantity(waived, 'finding')} waived." if waived else ".")
     )
 

@@ -52,7 +52,7 @@ def pointed(pointer: Path) -> Path:
     text = pointer.read_bytes().decode("utf-8", "replace").strip()
     if not text.startswith("/") or not text.isprintable() or "\ufffd" in text:
         what, wanted = "The file that names the default site holds no path.", "one line, an absolute path"
-        remedy = "Choose the site anew with `avadm site use FILE`."
+        remedy = "Choose the site again with `avadm site use FILE`."
         raise AvadmError.of(
             check="default-site",
             what=what,

@@ -1,4 +1,4 @@
-"""Standard output and error that may go away (`| head`, a full disk): the work goes on, `main` tells at its end."""
+"""Standard output and error that may go away (`| head`, a full disk): the work continues, `main` tells at its end."""
 
 from __future__ import annotations
 

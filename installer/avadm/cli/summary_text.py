@@ -24,7 +24,7 @@ _SHOWN = 20
 
 
 def print_summary(data: RunSummary, console: Console) -> None:
-    """Print what summary.json holds: phases, then failures with their remedies, then how to go on."""
+    """Print what summary.json holds: phases, then failures with their remedies, then how to continue."""
     print_table(_phases(data), whole=("phase", "result", "ok", "changed", "failed", "time"), to=console)
     failures = data["failures"]
     for key in _grouped(failures)[:_SHOWN]:
@@ -36,7 +36,7 @@ def print_summary(data: RunSummary, console: Console) -> None:
     console.print(Text(f"\n{headline(data)}", style="green" if data["result"] == "good" else "red"))
     if data["result"] != "good":
         console.print(Text(f"Log      {data['log']}"))
-        console.print(Text(f"Go on    {data['next']}"))
+        console.print(Text(f"Continue    {data['next']}"))
 
 
 def headline(data: RunSummary) -> str:

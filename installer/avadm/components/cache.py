@@ -67,7 +67,7 @@ COMPONENT = Component(
             always=number != cache.JOURNAL_PORT,
         )
         # None for pods: the master's REST gives contents of files. The platform asks it through the API server
-        # (ava/storage/cached.py).
+        # (ava/files/cache_stats.py).
         for number, what, duty, peers in (
             (cache.MASTER_PORT, "the cache's master", "alluxio_master", (Peer.NODES,)),
             (cache.MASTER_WEB_PORT, "the master's metrics and REST", "alluxio_master", (Peer.NODES,)),

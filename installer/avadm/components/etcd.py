@@ -1,4 +1,4 @@
-"""Kubernetes' data base."""
+"""Kubernetes' database."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _of_node(node: Node, site: Site) -> Iterator[Leaf]:
 
 
 COMPONENT = Component(
-    phase=Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
+    phase=Phase("etcd", "Kubernetes' database", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
     packages={"etcd": Packages(late=("etcd",))},
     ports=(
         Port(

@@ -143,7 +143,7 @@ class Ceph:
     Attributes:
         daemons: kinds that must run on the nodes of that role.
         nodes: roles whose nodes have ceph's packages.
-        kinds: daemons and clients that the phase installs, and so can mend, as their sockets are called.
+        kinds: daemons and clients that the phase installs, and so can fix, as their sockets are called.
     """
 
     daemons: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ class Virtual:
 
 @dataclass(frozen=True, slots=True)
 class Founded:
-    """What each node of a role founds once, and what is never founded anew where it is gone.
+    """What each node of a role founds once, and what is never founded again where it is gone.
 
     Attributes:
         mark: name of its mark.

@@ -8,7 +8,7 @@ from avadm.site.model import Node, Site
 def approvals(site: Site, node: Node, fsid: str = "") -> dict[str, object]:
     """Return the approvals of a node, and what else the role ceph_osd is given for judging them.
 
-    Without ``fsid``, the vault's, the node's own ceph.conf says which cluster is ours; one that is installed anew has none.
+    Without ``fsid``, the vault's, the node's own ceph.conf says which cluster is ours; one that is reinstalled has none.
     """
     names = {"by_id", "serial", "wwn"}
     variables = {**site.extra_vars, **node.vars}

@@ -170,7 +170,7 @@ def worst(results: Iterable[Result]) -> Status:
 
 
 def bad(evidence: str, where: str = "", remedy: str = "") -> Trouble:
-    """Return a trouble that must be mended."""
+    """Return a trouble that must be fixed."""
     return Trouble(Status.BAD, evidence, where, remedy)
 
 

@@ -1,4 +1,4 @@
-"""The run folder of an acceptance run: the same files as every other run's, written while it goes on."""
+"""The run folder of an acceptance run: the same files as every other run's, written while it continues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from avadm_validation.protocol.model import CheckResult, Report
 
 
 class AcceptRecord:
-    """Writes events.jsonl and log.txt as checks go on, ledger.json and summary.json at the end.
+    """Writes events.jsonl and log.txt as checks continue, ledger.json and summary.json at the end.
 
     A check is a phase there; a host's ``ok`` counts the commands that ran on it, ``failed`` those that did not run.
 

@@ -28,7 +28,7 @@ from avadm_validation.measuring.targets import KubeTarget, LogTarget, ObjectTarg
 QUOTA_BYTES = 16 << 20
 """Quota of a user that the acceptance suite makes, and tries to exceed."""
 MIN_SIZE_NOTE = (
-    "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
+    "The pools keep {replicas} copies and continue with {least}: with one copy left, acknowledged writes are lost if that "
     "copy is lost before the other is back. Three copies with two needed remove this risk."
 )
 

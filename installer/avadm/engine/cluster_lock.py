@@ -108,7 +108,7 @@ def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str], group: Sequence[s
         )
     answering = [n for n in group if n in seen.answers]
     left = [n for n in group if n in nodes.unknown]
-    remedy = "Mend what follows; `avadm preflight` says more."
+    remedy = "Fix what follows; `avadm preflight` says more."
     if left:
         remedy = (
             f"{', '.join(left)} kept it when the ledger was last written and {'is' if len(left) == 1 else 'are'} "

@@ -74,7 +74,7 @@ def dead(holder: Mapping[str, Any]) -> bool:
 
 
 def named(holder: Mapping[str, Any]) -> str:
-    """Return a holder for people: verb, process, machine, user, since when and its last sign of life."""
+    """Return a holder for people: verb, process, machine, user, since when and its last heartbeat."""
     age = holder.get("beat_age")
     beat = "unknown" if age is None else f"{age:.0f} s ago"
     return (

@@ -1,7 +1,7 @@
-"""What the ledger knows as founded, as the roles are given it: nobody makes anew what was founded once and is gone.
+"""What the ledger knows as founded, as the roles are given it: nobody recreates what was founded once and is gone.
 
 The node's own mark (plugins/module_utils/avadm_founded.py) says the same; the ledger's also holds for a node that was
-installed anew. These variables are no input of a phase's digest: they come from what the phase itself did.
+reinstalled. These variables are no input of a phase's digest: they come from what the phase itself did.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def variables(ledger: Ledger, site: Site) -> dict[str, Any]:
 
 
 def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, dict[str, Any]]:
-    """Return the variables, by node, that let one node's lost part be made anew.
+    """Return the variables, by node, that let one node's lost part be recreated.
 
     Raises:
         AvadmError: not exactly one phase was named that founds something on this node.

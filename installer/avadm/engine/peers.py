@@ -48,7 +48,7 @@ class Telling:
         variables: the rendered variables.
         home: folder with roles/.
         fleet: how to reach the nodes.
-        anew: returns a fleet without connections, which rules cannot have let pass before.
+        again: returns a fleet without connections, which rules cannot have let pass before.
         python: the nodes' Python.
         prints: the items that a phase is known to keep on a node; they are asked for again.
     """
@@ -57,7 +57,7 @@ class Telling:
     variables: Vars
     home: Path
     fleet: Fleet
-    anew: Callable[[], AbstractContextManager[Fleet]]
+    again: Callable[[], AbstractContextManager[Fleet]]
     python: str
     prints: Fingerprints
 
@@ -77,7 +77,7 @@ class Telling:
             variables=context.digests.variables,
             home=paths.home(),
             fleet=fleet,
-            anew=lambda: SshFleet(context.site_file),
+            again=lambda: SshFleet(context.site_file),
             python=context.site_file.profile.python,
             prints=context.fingerprints,
         )
@@ -157,7 +157,7 @@ class PeersFirst:
         if not told.armed:
             return
         until = time.monotonic() + CONFIRM_S + MARGIN_S
-        with self._telling.anew() as fleet:
+        with self._telling.again() as fleet:
             kept = self._asked(fleet, there.keep, {host: {} for host in told.armed})
         cut_off = {host: said for host, said in kept.items() if isinstance(said, str)}
         for host, why in cut_off.items():

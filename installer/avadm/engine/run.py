@@ -47,7 +47,7 @@ class Request:
     """What a run is asked for.
 
     Attributes:
-        command: the command that goes on with it.
+        command: the command that continues with it.
         phases: names of phases; all where empty.
         limit: nodes that may be touched; all where empty.
         resume: leave out phases that are done with the same inputs.

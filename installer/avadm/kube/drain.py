@@ -167,7 +167,7 @@ def _speaks_against(name: str, seen: Mapping[str, Any]) -> list[Finding]:
 def _late(name: str, left: str, pods: Sequence[Mapping[str, str]], allowed: Allowed) -> Finding:
     what = f"The node is not drained after {allowed.timeout:g} s: {quantity(len(pods), 'pod')} left."
     remedy = (
-        "The same command goes on where it stands (--timeout gives it longer); "
+        "The same command resumes where it stopped (--timeout gives it longer); "
         f"`avadm node uncordon {name}` gives up."
     )
     if any("kept by budget" in p["why"] for p in pods):

@@ -57,7 +57,7 @@ class Masters:
             said = answer.value["error"] if answer.value else answer.why
             what = f"Kubernetes did not {do} {', '.join(names)}."
             remedy = (
-                "See whether `kubectl get nodes` works there as root; `avadm apply masters` mends a master."
+                "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master."
             )
             findings.append(
                 Finding(

@@ -1,4 +1,4 @@
-"""Doing what was found to be done: one thing after another, what fails is told and the rest goes on."""
+"""Doing what was found to be done: one thing after another, what fails is told and the rest continues."""
 
 from __future__ import annotations
 

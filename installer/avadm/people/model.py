@@ -49,13 +49,13 @@ class User(Model):
     """A user. Who is new gets a link by which a password is chosen, once."""
 
     name: Name
-    """Log-in name; also in containers and of the home."""
+    """Login name; also in containers and of the home."""
     email: str = Field(pattern=r"^[^@\s]+@[^@\s]+$", max_length=254)
     """Where mail goes; no two users have the same."""
     admin: bool | None = None
     """Whether the user may do everything; absent: stays, and a new user may not."""
     state: Literal["active", "disabled"] | None = None
-    """`disabled` ends log-ins and tokens. Absent: stays; who is new, or has registered and waits, is active."""
+    """`disabled` ends logins and tokens. Absent: stays; who is new, or has registered and waits, is active."""
     ssh_keys: dict[KeyName, PublicKey] = Field(default={}, max_length=50)
     """Public keys by name, for workbenches."""
     default_group: Name | None = None

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from ava.client import Client, Refused
-from ava.client.by_address import http_by_address
+from ava.client.pinned_host import http_pinned
 from avadm.components import ava as platform
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
 from avadm.findings import Finding
@@ -60,7 +60,7 @@ def administrator(file: SiteFile, fleet: Fleet, name: str | None) -> Iterator[Wa
         own = site.components.ava.certificate
         # Empty: what this machine's system trusts.
         trusted = (own.ca or "") if own else KeyStore.open(file.path).trusted(Authority.KUBERNETES)
-        http = http_by_address(host, str(address), trusted)
+        http = http_pinned(host, str(address), trusted)
     except (ssl.SSLError, ValueError) as error:
         raise AvadmError(
             Finding(

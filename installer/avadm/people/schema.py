@@ -24,7 +24,7 @@ def tables() -> str:
 
 
 def update(docs: Path) -> None:
-    """Write docs/ava-people.schema.json and the tables of docs/ava-people.md anew."""
+    """Write docs/ava-people.schema.json and the tables of docs/ava-people.md again."""
     own.write(docs / "ava-people.schema.json", docs / "ava-people.md", schema(), MARK, tables())
 
 

@@ -1,4 +1,4 @@
-"""Where the site's certificates are kept, and which must be made anew."""
+"""Where the site's certificates are kept, and which must be recreated."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class KeyStore:
                 where=str(path),
                 found=f"{type(error).__name__}: {error}",
                 wanted="what avadm wrote",
-                remedy="Restore the file, or move it away: all certificates are then made anew from the vault's keys.",
+                remedy="Restore the file, or move it away: all certificates are then recreated from the vault's keys.",
             ) from error
 
     def trusted(self, authority: Authority) -> str:

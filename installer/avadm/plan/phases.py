@@ -26,7 +26,7 @@ class ScheduledPhase:
         needs: phases *of this plan* that must be done before.
         wave: steps of one wave may run at once; 1 is the first.
         pulled_in: whether the phase was not asked for but is needed and not done yet.
-        proven: nodes that are left out since all is proven unchanged there: what needs the phase can go on by them.
+        proven: nodes that are left out since all is proven unchanged there: what needs the phase can continue by them.
     """
 
     phase: Phase

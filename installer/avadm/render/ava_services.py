@@ -1,4 +1,4 @@
-"""Variables of the role ava for services of the site that the platform uses: log-in, directory, notices, the image registry."""
+"""Variables of the role ava for services of the site that the platform uses: login, directory, notices, the image registry."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Who may do what with the copies of etcd's snapshots in the site's own object store.
 
 One bucket, whose owner's keys are on no node. Each member has a user of its own, which adds and removes below its own
-name alone and reads all: a member may be lost with its disk, and what it reads is what its own data base holds too.
+name alone and reads all: a member may be lost with its disk, and what it reads is what its own database holds too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from avadm.site.model import Node, Site
 from avadm.site.object_pools import ETCD_COPIES, external_copies, own_copies
 
 OWNER_KEYS = ("vault_s3_access_avadm_copies", "vault_s3_secret_avadm_copies")
-"""The owner's keys. Those of before, `vault_s3_*_avadm_etcd`, were on every member: under other names they are made anew."""
+"""The owner's keys. Those of before, `vault_s3_*_avadm_etcd`, were on every member: under other names they are recreated."""
 LIST = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
 CHANGE = ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
 

@@ -1,4 +1,4 @@
-"""A vault that is gone while what was made with it is there is never made anew: its keys would fit nothing."""
+"""A vault that is gone while what was made with it is there is never recreated: its keys would fit nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRET_PHASES = frozenset(
 REMEDY = (
     "Bring {vault} and its password {password} back from where they are kept, then `avadm site render --out DIR`, `avadm site "
     "check`, and `avadm plan`, which must show nothing that was not planned before. If both are lost for good: the nodes still "
-    "hold the keys that they use, and no new vault fits them; take them down into a new one by hand, or install anew: move "
+    "hold the keys that they use, and no new vault fits them; take them down into a new one by hand, or install again: move "
     "{evidence} away first."
 )
 

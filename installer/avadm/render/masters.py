@@ -47,7 +47,7 @@ def render(given: Given, out: Vars) -> None:
         "kube_common_hyperkube": "{{ artifacts.kubernetes.files.hyperkube }}",
         "kube_common_ca_certificate": authority,
         "kube_apiserver_services": services,
-        # AVA asks the cache's masters through it (ava/storage/cached.py); no account of the site may get services/proxy.
+        # AVA asks the cache's masters through it (ava/files/cache_stats.py); no account of the site may get services/proxy.
         "kube_apiserver_external_endpoints": bool(site.components.ava and ava.cache(site)),
         "kube_apiserver_encryption_key": f"{{{{ {ENCRYPTION_KEY} }}}}",
         "kube_apiserver_etcd_ca_certificate": store.trusted(Authority.ETCD),

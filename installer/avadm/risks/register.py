@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 RiskState = Literal["patched", "newer", "mitigated", "not-applicable", "open"]
 STATES: dict[RiskState, str] = {
     "patched": "a patch of our own, in the program that avadm builds",
-    "newer": "the pinned version has upstream's mend",
+    "newer": "the pinned version has upstream's fix",
     "mitigated": "the hole is there, but cannot be reached or gives nothing here, for the reason named",
     "not-applicable": "what has the hole is not in this version, or not used here",
     "open": "it is there; the reason and what would close it are named",

@@ -19,7 +19,7 @@ _KINDS = {
     Why.HOST_KEY_CHANGED: (
         "{pinned} pinned, {offered} offered",
         "The node's host key is not the pinned one.",
-        "The node was installed anew, or something answers in its place: `avadm bootstrap` says how to find out.",
+        "The node was reinstalled, or something answers in its place: `avadm bootstrap` says how to find out.",
     ),
     Why.AUTH: (
         "authentication failed",

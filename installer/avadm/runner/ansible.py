@@ -32,7 +32,7 @@ _RUNNERS = tuple(
     for name in ("CACHE_PLUGIN", "CACHE_PLUGIN_CONNECTION", "RETRY_FILES_ENABLED", "STDOUT_CALLBACK")
 )
 # ansible-runner makes its child deaf to SIGHUP. When we are killed, the pseudo-terminal closes and the kernel
-# sends just that signal: heard again, no playbook goes on unseen after a kill -9.
+# sends just that signal: heard again, no playbook continues unseen after a kill -9.
 #
 # The garbage collector looks through all of a playbook's objects again and again, in each of the forks that it has for every
 # host and task, where it also copies the memory that it touches; a fork ends long before it has garbage worth that.

@@ -27,11 +27,11 @@ LATE = 5.0  # seconds beyond the time-out that the node has to end the command i
 
 
 class NotSent(Exception):
-    """The connection was dead before the command went out: safe to connect anew and send it."""
+    """The connection was dead before the command went out: safe to connect again and send it."""
 
 
 class Refused(Exception):
-    """The node opens no further channel on a connection that is good: others' commands on it go on."""
+    """The node opens no further channel on a connection that is good: others' commands on it continue."""
 
 
 class Lost(Exception):

@@ -121,9 +121,9 @@ def _told(path: Path, done: str) -> Iterator[None]:
     except (OSError, UnicodeDecodeError) as e:
         broken = isinstance(e, UnicodeDecodeError)
         remedy = (
-            "Mend that line, or move the file away and run bootstrap, which asks for every key again."
+            "Fix that line, or move the file away and run bootstrap, which asks for every key again."
             if broken
-            else "Mend its owner or mode, or free space; or name another file with ssh.known_hosts in the site file."
+            else "Fix its owner or mode, or free space; or name another file with ssh.known_hosts in the site file."
         )
         raise AvadmError.of(
             check="known-hosts",

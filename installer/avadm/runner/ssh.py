@@ -156,7 +156,7 @@ class SshFleet:
         return self.run(node, command, timeout=60.0 + len(content) / 2**20, stdin=content)
 
     def close(self, nodes: Iterable[str] | None = None) -> None:
-        """Drop the connections of these nodes, or all, which ends what runs; the next command connects anew."""
+        """Drop the connections of these nodes, or all, which ends what runs; the next command connects again."""
         chosen = [self._nodes[n] for n in (self._nodes if nodes is None else nodes)]
         # First all of them: what waits for its turn to connect then gives up at once.
         for held in chosen:

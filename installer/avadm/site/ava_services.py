@@ -46,7 +46,7 @@ class Enough(Model):
 
 
 class Oidc(Service):
-    """Log-in at an OpenID Connect provider (code flow with PKCE); AVA's address there is https://HOST/api/v1/oidc/callback."""
+    """Login at an OpenID Connect provider (code flow with PKCE); AVA's address there is https://HOST/api/v1/oidc/callback."""
 
     issuer: str = Field(pattern=r"^https://[^\s?#]+$", max_length=500)
     """As the provider calls itself, by https."""
@@ -76,7 +76,7 @@ class LdapSearch(Model):
 
 
 class Ldap(Service):
-    """Log-in by a directory: the platform binds as the user, by `user_dn` or after a `search`; an account in AVA is needed."""
+    """Login by a directory: the platform binds as the user, by `user_dn` or after a `search`; an account in AVA is needed."""
 
     url: str = Field(pattern=r"^ldaps?://[^\s/:]+(:[0-9]{1,5})?$")
     """Its address; `ldap://` is upgraded by StartTLS, and nobody gets in without."""

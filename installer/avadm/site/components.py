@@ -91,7 +91,7 @@ class Eviction(Model):
 
 
 class Etcd(Model):
-    """Kubernetes' data base."""
+    """Kubernetes' database."""
 
     snapshot_minutes: Whole = Field(default=60, ge=1, le=1440)
     """Minutes between two snapshots."""
@@ -138,7 +138,7 @@ class Kubernetes(Model):
     eviction: Eviction = Eviction()
     """When nodes evict pods."""
     etcd: Etcd = Etcd()
-    """Kubernetes' data base."""
+    """Kubernetes' database."""
     registry_storage: Literal["disk", "cephfs"] = "disk"
     """Where the image registry keeps images: on its node's disk, or on the shared file system."""
     registries: list[Registry] = []

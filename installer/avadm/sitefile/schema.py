@@ -108,14 +108,14 @@ def default_of(info: FieldInfo) -> str:
 
 
 def write(file: Path, page: Path, described: dict[str, Any], mark: str, tables: str) -> None:
-    """Write a JSON Schema anew, and the tables of a page, which follow a mark there."""
+    """Write a JSON Schema again, and the tables of a page, which follow a mark there."""
     file.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
     text, mark, _ = page.read_text(encoding="utf-8").partition(mark)
     page.write_text(f"{text}{mark}\n\n{tables}", encoding="utf-8")
 
 
 def update(docs: Path) -> None:
-    """Write docs/site.schema.json and the tables of docs/site-file.md anew."""
+    """Write docs/site.schema.json and the tables of docs/site-file.md again."""
     write(docs / "site.schema.json", docs / "site-file.md", schema(), MARK, tables())
 
 

@@ -85,7 +85,7 @@ def read_text(path: Path, wanted: Wanted = SITE) -> str:
             where=where,
             found=reason,
             wanted="a file that this user may read",
-            remedy="Mend its owner, mode or link, or name another.",
+            remedy="Fix its owner, mode or link, or name another.",
         ) from error
     if len(raw) > MAX_BYTES:
         raise AvadmError.of(

@@ -69,7 +69,7 @@ PANELS = [
     graph(
         "etcd: time until a write is safe, p99",
         Query(p99("etcd_disk_wal_fsync_duration_seconds", "node"), "{{node}} log"),
-        Query(p99("etcd_disk_backend_commit_duration_seconds", "node"), "{{node}} data base"),
+        Query(p99("etcd_disk_backend_commit_duration_seconds", "node"), "{{node}} database"),
         unit="s",
     ),
     graph(

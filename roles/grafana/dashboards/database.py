@@ -22,7 +22,7 @@ PANELS = [
         "Changes of the primary",
         f"max(patroni_postgres_timeline{JOB}) - 1",
         width=4,
-        note="Since the data base was made.",
+        note="Since the database was made.",
     ),
     stat(
         "Since etcd was heard",

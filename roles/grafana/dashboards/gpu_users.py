@@ -1,4 +1,4 @@
-"""GPUs by user: who has which, and how hard each run works its own (A-SC9); ava/web/figures.py asks for the same series."""
+"""GPUs by user: who has which, and how hard each run works its own (A-SC9); ava/web/metrics.py asks for the same series."""
 
 from panels import AMBER, Query, bars, dashboard, graph, stat, table
 

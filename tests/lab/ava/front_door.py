@@ -52,7 +52,7 @@ class Person:
         return self.ask("POST", "/login", data=sent, origin=self.site)
 
     def to_provider(self, following="/runs"):
-        """Press the button of the log-in page; return where the browser is sent."""
+        """Press the button of the login page; return where the browser is sent."""
         page = self.ask("GET", f"/login?{urlencode({'next': following})}").text
         button = html.unescape(re.search(r'href="(/api/v1/oidc/login\?[^"]*)"', page)[1])
         return self.away(self.ask("GET", button))

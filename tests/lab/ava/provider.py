@@ -19,7 +19,7 @@ class Pkce:
     """The provider's application, which gives nothing for a code without the verifier of its challenge (RFC 7636).
 
     Attributes:
-        begun: query of each log-in that was begun, by its code.
+        begun: query of each login that was begun, by its code.
         exchanged: header and form of each request for tokens.
     """
 

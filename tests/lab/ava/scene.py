@@ -141,7 +141,7 @@ class Scene:
             time.sleep(2)
 
     def agree(self):
-        """Nothing is given twice, no quota has drifted or was ever exceeded, and work goes on."""
+        """Nothing is given twice, no quota has drifted or was ever exceeded, and work continues."""
         before, end = self.load.finished, time.monotonic() + 60
         while self.load.finished < before + 3:
             assert time.monotonic() < end, "the users' runs do not end any more"

@@ -206,7 +206,7 @@ def test_an_upload_goes_on_after_the_death_of_who_takes_it(day, lab, platform, t
             lab.sh(platform.master, "kubectl delete pods -n ava-system -l part=storage --grace-period=1")
             until(lambda: "0" not in ready(lab, platform), 90)
 
-    import ava.client.data as sending
+    import ava.client.data_sets as sending
 
     before, sending.PIECE = sending.PIECE, 16 * MIB
     try:

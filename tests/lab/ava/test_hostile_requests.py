@@ -1,4 +1,4 @@
-"""A hostile program at the platform's front door: paths, headers, framing, log-in and tokens; none may get in.
+"""A hostile program at the platform's front door: paths, headers, framing, login and tokens; none may get in.
 
 docs/ava-isolation.md has the table of all that was tried.
 """

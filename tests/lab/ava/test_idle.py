@@ -27,7 +27,7 @@ GIB, MIB = 2**30, 2**20
 AFTER, WARN = 0.04, 0.01
 """Hours. A warning comes no sooner than 108 s after the last sign of work, and who works gives one each 90 s at least."""
 LONGEST = 480
-"""Seconds for the whole: the first look begins the time anew, and there is one each minute."""
+"""Seconds for the whole: the first look begins the time again, and there is one each minute."""
 BURN = ["python3", "-c", "while True: pass"]
 USER, PASSWORD = "ava-notices", "of the mail server's"
 PASSFILE, SIGNER = "vault_ava_mail_password", "vault_ava_webhook_secret"

@@ -1,4 +1,4 @@
-"""Log-in by a directory and at an OpenID Connect provider, as a site sets them and the installer applies them.
+"""Login by a directory and at an OpenID Connect provider, as a site sets them and the installer applies them.
 
 Both are real programs on this machine, with certificates of an authority of the test's; the pods' way to them is opened by the
 deployment alone.
@@ -44,7 +44,7 @@ def test_a_site_file_whose_secret_is_not_in_the_vault_is_refused_before_anything
 @pytest.fixture(scope="module")
 def door(platform, lab, authority, tmp_path_factory):
     """The platform with a directory and a provider, which both know some people; the administrator's client."""
-    folder, address, tag = tmp_path_factory.mktemp("log-in"), here(lab), platform.admin
+    folder, address, tag = tmp_path_factory.mktemp("login"), here(lab), platform.admin
     names = SimpleNamespace(**{n: f"{n}-{tag}" for n in ("ann", "ben", "eve", "kim", "mia", "noor")})
     provider = Provider(folder, address, {names.mia: {}, names.noor: {"groups": ["staff"]}, names.kim: {}})
     provider.start()
@@ -230,9 +230,9 @@ def test_a_claim_lets_in_at_once_and_the_command_line_by_a_token(door):
 def test_an_answer_is_good_once_in_the_browser_that_began_and_for_its_own_log_in(door):
     noor, thief = door.person("noor-2"), door.person("thief")
     back = noor.at_provider(noor.to_provider(), sub=f"s-{door.names.noor}")
-    no = "The answer belongs to no log-in that has begun here."
+    no = "The answer belongs to no login that has begun here."
     refused(thief.ask("GET", back), 400, no)
-    # A code of noor's in a log-in that the thief has begun: its challenge and its nonce are another's.
+    # A code of noor's in a login that the thief has begun: its challenge and its nonce are another's.
     own = parse_qs(urlsplit(thief.to_provider()).query)["state"][0]
     code = parse_qs(urlsplit(back).query)["code"][0]
     refused(thief.ask("GET", f"{CALLBACK}?code={code}&state={own}"), 401, "proves nothing")
@@ -267,14 +267,14 @@ def test_a_log_in_leads_to_no_other_site(door, away):
 
 
 def noor_out(person, away):
-    """Return the log-in page with a place to go to, of who is logged out."""
+    """Return the login page with a place to go to, of who is logged out."""
     person.browser.jar.clear()
     return person.ask("GET", str(httpx.URL("/login", params={"next": away}))).text
 
 
 def test_while_the_provider_is_away_or_another_nobody_gets_in_by_it_and_then_at_once(platform, door):
     noor, root = door.person("noor-4"), door.person("root-2")
-    no = "The site's log-in service does not answer."
+    no = "The site's login service does not answer."
     back = noor.at_provider(noor.to_provider(), sub=f"s-{door.names.noor}")
     with door.provider.away():
         refused(noor.ask("GET", back), 503, no)
@@ -282,6 +282,6 @@ def test_while_the_provider_is_away_or_another_nobody_gets_in_by_it_and_then_at_
     back = noor.at_provider(noor.to_provider(), sub=f"s-{door.names.noor}")
     with door.provider.strange():
         refused(noor.ask("GET", back), 503, no)
-    why = [line.detail["why"] for line in door.admin.audit(most=20) if line.object == "log-in service"]
+    why = [line.detail["why"] for line in door.admin.audit(most=20) if line.object == "login service"]
     assert why[0].endswith("its certificate does not prove that it is the service")
     assert noor.by_provider(f"s-{door.names.noor}").status_code == 303

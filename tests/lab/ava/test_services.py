@@ -159,7 +159,7 @@ def test_a_replica_that_is_killed_comes_back_and_the_other_goes_on(service, echo
     service.until(run, lambda s: s.ready == 2)
     assert pod not in {p.name for p in service.day.user.pods(run) if p.phase != "Running"}
     assert [service.ask(host, service.token)[0] for _ in range(10)] == [200] * 10
-    # One that ends by itself, even well, is started again by its node, and the run goes on.
+    # One that ends by itself, even well, is started again by its node, and the run continues.
     other = service.day.user.pods(run)[0].name
     lab.sh(platform.master, f"kubectl exec --namespace {space} {other} -- /bin/sh -c 'kill 1' || true")
     service.until(run, lambda s: s.ready == 2)

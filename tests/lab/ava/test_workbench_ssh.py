@@ -207,7 +207,7 @@ def test_an_open_connection_ends_with_its_key(people, bench, gateway):
         print(f"the connection ended {time.monotonic() - began:.1f} s after its key was removed")
         other.stdin.write("still here\n")
         other.stdin.flush()
-        assert other.stdout.readline() == "still here\n", "that of another key goes on"
+        assert other.stdout.readline() == "still here\n", "that of another key continues"
 
 
 def test_connections_go_on_through_the_other_gateway_when_one_dies(platform, lab, bench):

@@ -174,7 +174,7 @@ def test_a_client_can_do_no_more_than_it_needs(lab, client, command):
 
 def test_the_block_clients_key_mounts_no_file_system(lab, client):
     folder = "/run/avadm-test-mount"
-    # ceph-fuse does not say that it is refused, it goes on asking: so look whether it came to a mount.
+    # ceph-fuse does not say that it is refused, it continues asking: so look whether it came to a mount.
     script = (
         f"mkdir -p {folder}; ceph-fuse -f --id rbd {folder} >/dev/null 2>&1 & asks=$!; sleep 10; "
         f"mountpoint -q {folder}; mounted=$?; kill -9 $asks; wait $asks; umount -l {folder} 2>/dev/null; "

@@ -1,4 +1,4 @@
-"""PostgreSQL loses its primary, its data, its etcd: nothing that was acknowledged is gone, nothing is founded anew."""
+"""PostgreSQL loses its primary, its data, its etcd: nothing that was acknowledged is gone, nothing is founded again."""
 
 import base64
 import itertools
@@ -113,7 +113,7 @@ def test_no_acknowledged_row_is_lost_with_the_node_of_the_primary(lab, database,
 def test_a_primary_whose_programs_are_killed_goes_on(lab, database, charges, tried):
     primary, standby = database.roles()
     row = tried(
-        "PostgreSQL killed", "SIGKILL to all programs of the primary", "writing goes on; no row is lost"
+        "PostgreSQL killed", "SIGKILL to all programs of the primary", "writing continues; no row is lost"
     )
     writer = Writer(database, standby, 90)
     time.sleep(10)
@@ -127,7 +127,7 @@ def test_a_primary_whose_programs_are_killed_goes_on(lab, database, charges, tri
 
 def test_etcd_away_stops_no_primary(lab, database, charges, tried):
     _, standby = database.roles()
-    row = tried("etcd away from PostgreSQL", "etcd stopped on all its nodes for 45 s", "writing goes on")
+    row = tried("etcd away from PostgreSQL", "etcd stopped on all its nodes for 45 s", "writing continues")
     with planted(lab, "etcd", "no-etcd", "systemctl stop etcd", "systemctl start etcd"):
         writer = Writer(database, standby, 45)
         told, pause, said = writer.ended()

@@ -107,13 +107,13 @@ def reachable(lab, node, limit=180):
         time.sleep(1)
 
 
-def mended(lab):
+def fixed(lab):
     """Apply until it is whole: exit 0, HEALTH_OK, and one more run changes nothing on any host; return words for it."""
     done = avadm("apply")
     assert done.returncode == 0, done.stdout + done.stderr
     healthy(lab)
     assert unchanged(lab)
-    return "the next apply mended it (exit 0, HEALTH_OK), the one after changed nothing"
+    return "the next apply fixed it (exit 0, HEALTH_OK), the one after changed nothing"
 
 
 def unchanged(lab):

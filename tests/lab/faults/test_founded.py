@@ -1,4 +1,4 @@
-"""Data that are away are not made anew: apply refuses with the remedy, and all is there once they are back."""
+"""Data that are away are not recreated: apply refuses with the remedy, and all is there once they are back."""
 
 import json
 import time
@@ -59,7 +59,7 @@ def test_an_etcd_whose_data_are_away_is_not_founded_anew(lab, tried):
     backs = [moved(lab, node, "etcd", "/var/lib/etcd/avadm/member") for node in nodes]
     try:
         refused("etcd", "has lost its data", f"--replace {nodes[0]}")
-        # The ledger's mark alone says the same: the node was installed anew.
+        # The ledger's mark alone says the same: the node was reinstalled.
         lab.sh(nodes[0], "mv /var/lib/avadm/founded/etcd.json /var/lib/avadm/founded/etcd.away")
         refused("etcd", "has lost its data")
         lab.run(nodes[0], "systemctl start etcd", 120)
@@ -111,7 +111,7 @@ def test_a_monitor_whose_store_is_lost_is_made_anew_by_name(lab, tried):
     row = tried(
         "monitor's store lost",
         f"the store of {node} is deleted",
-        "apply --replace makes it anew from the others",
+        "apply --replace makes it again from the others",
     )
     lab.sh(node, f"systemctl stop ceph-mon@{node} && rm -rf /var/lib/ceph/mon/ceph-{node}")
     done = avadm("apply", "ceph", "--replace", node, timeout=900)

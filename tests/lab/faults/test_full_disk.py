@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.lab.faults.drive import avadm, clean_end, mended, unmake
+from tests.lab.faults.drive import avadm, clean_end, fixed, unmake
 from tests.lab.faults.planting import planted
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -18,7 +18,7 @@ def test_no_space_for_packages_on_a_node(lab, tried):
     row = tried(
         "disk full",
         f"256 KiB are left for packages on {node} ({ARCHIVES})",
-        "named with its remedy, mended later",
+        "named with its remedy, fixed later",
     )
     unmake(lab)
     do = f"mount -t tmpfs -o size=256k tmpfs {ARCHIVES} && mkdir {ARCHIVES}/partial"
@@ -28,7 +28,7 @@ def test_no_space_for_packages_on_a_node(lab, tried):
     assert done.returncode == 1, said
     assert node in said
     assert re.search(r"file system o[fn].*full", said), said
-    row.came = f"exit 1, {node} and the full file system named; {mended(lab)}"
+    row.came = f"exit 1, {node} and the full file system named; {fixed(lab)}"
 
 
 def test_no_space_for_the_run_folder(lab, tried, tmp_path):
@@ -48,4 +48,4 @@ def test_no_space_for_the_run_folder(lab, tried, tmp_path):
     assert done.returncode in (1, 2), said
     assert "space" in said, said
     what = said[said.index(" found ") :].split()[1:6]
-    row.came = f"exit {done.returncode}, found: {' '.join(what)}; {mended(lab)}"
+    row.came = f"exit {done.returncode}, found: {' '.join(what)}; {fixed(lab)}"

@@ -1,4 +1,4 @@
-"""The object store goes on when a gateway, its node or the address' holder is lost, and when an OSD is slow."""
+"""The object store continues when a gateway, its node or the address' holder is lost, and when an OSD is slow."""
 
 import json
 import subprocess

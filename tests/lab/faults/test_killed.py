@@ -1,4 +1,4 @@
-"""kill -9 of the installer at random points: the next `avadm apply` goes on, and the end is as if nothing had been."""
+"""kill -9 of the installer at random points: the next `avadm apply` continues, and the end is as if nothing had been."""
 
 import os
 import random
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.lab.faults.drive import avadm, mended, start, unmake
+from tests.lab.faults.drive import avadm, fixed, start, unmake
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
@@ -20,7 +20,7 @@ def test_killed_at_random_points(lab, tried, capsys):
     row = tried(
         "kill -9",
         f"the installer is killed at {KILLS} random points (seed {seed})",
-        "the next apply mends it",
+        "the next apply fixes it",
     )
     unmake(lab)
     begun = time.monotonic()
@@ -39,4 +39,4 @@ def test_killed_at_random_points(lab, tried, capsys):
             whole = min(whole, delay)
         else:
             points.append(round(delay, 1))
-    row.came = f"killed after {', '.join(map(str, points))} of about {whole:.0f} s; {mended(lab)}"
+    row.came = f"killed after {', '.join(map(str, points))} of about {whole:.0f} s; {fixed(lab)}"

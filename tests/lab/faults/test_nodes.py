@@ -1,4 +1,4 @@
-"""Nodes that are lost in mid-run are named and mended; a node that was rebooted comes back with everything."""
+"""Nodes that are lost in mid-run are named and fixed; a node that was rebooted comes back with everything."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.lab.faults.drive import (
     healthy,
     in_mid_run,
     latest,
-    mended,
+    fixed,
     reachable,
     services,
     start,
@@ -38,7 +38,7 @@ def lose(lab, node, how):
 
 def test_a_node_that_is_switched_off_in_mid_run(lab, tried):
     node = lab.names("client")[-1]
-    row = tried("node lost", f"{node} is switched off in mid-run", "named at the end, exit 1, mended later")
+    row = tried("node lost", f"{node} is switched off in mid-run", "named at the end, exit 1, fixed later")
     try:
         status, said = lose(lab, node, lambda: avadm("lab", "power", node, "off"))
     finally:
@@ -46,7 +46,7 @@ def test_a_node_that_is_switched_off_in_mid_run(lab, tried):
         reachable(lab, node)
     assert status == 1, said
     assert node in clean_end(said), said
-    row.came = f"exit 1, {node} named at the end; {mended(lab)}"
+    row.came = f"exit 1, {node} named at the end; {fixed(lab)}"
 
 
 def test_a_node_that_loses_its_network_in_mid_run(lab, tried):
@@ -54,7 +54,7 @@ def test_a_node_that_loses_its_network_in_mid_run(lab, tried):
     row = tried(
         "network lost",
         f"nothing that {node} sends arrives, from mid-run on",
-        "named at the end, exit 1, mended",
+        "named at the end, exit 1, fixed",
     )
     try:
         status, said = lose(lab, node, lambda: lab.sh(node, SILENT))
@@ -62,7 +62,7 @@ def test_a_node_that_loses_its_network_in_mid_run(lab, tried):
         reachable(lab, node)
     assert status == 1, said
     assert node in clean_end(said), said
-    row.came = f"exit 1, {node} named at the end; {mended(lab)}"
+    row.came = f"exit 1, {node} named at the end; {fixed(lab)}"
 
 
 @pytest.mark.parametrize("role", ["osd", "client"])

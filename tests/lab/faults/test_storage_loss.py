@@ -1,4 +1,4 @@
-"""Storage goes on when a node or a daemon is lost, and nothing that was written is."""
+"""Storage continues when a node or a daemon is lost, and nothing that was written is."""
 
 import json
 import time

@@ -101,7 +101,7 @@ class Writer:
 
     def lost(self, api=None):
         """Return the acknowledged objects that a server of the API does not have."""
-        # Before it is asked: the writing goes on meanwhile.
+        # Before it is asked: the writing continues meanwhile.
         kept = set(self.kept)
         # Whether they are there is asked, not how soon a master that has just started tells it.
         status, said = (api or self.api).ask("GET", self.path, timeout=30)

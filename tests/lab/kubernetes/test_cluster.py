@@ -1,4 +1,4 @@
-"""The control plane, its data base and its nodes: they work, and refuse who may not."""
+"""The control plane, its database and its nodes: they work, and refuse who may not."""
 
 import base64
 import json

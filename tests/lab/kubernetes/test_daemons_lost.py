@@ -1,4 +1,4 @@
-"""Daemons of nodes that die: pods go on meanwhile, and everything is back by itself."""
+"""Daemons of nodes that die: pods continue meanwhile, and everything is back by itself."""
 
 import time
 import uuid
@@ -50,7 +50,7 @@ def test_a_daemon_of_a_worker_that_is_killed(lab, kube, pods, tried, daemon):
         # Longer than a node may be silent until it is not ready.
         time.sleep(max(50 - back, 5))
         assert kube.ready()[node]
-    assert before <= containers(lab, node), "containers were started anew"
+    assert before <= containers(lab, node), "containers were started again"
     assert traffic.sent > 50
     assert traffic.failed <= traffic.sent * 0.02, f"{traffic.failed} of {traffic.sent} requests failed"
     row.came = (

@@ -59,7 +59,7 @@ def test_a_member_that_lost_its_data_is_replaced(lab, kube, written, tried, tmp_
     row = tried(
         "etcd data lost",
         f"the data of etcd on {node} are deleted",
-        "apply refuses to start it as it is; etcd-replace.yml has it join anew; nothing lost",
+        "apply refuses to start it as it is; etcd-replace.yml has it join again; nothing lost",
     )
     identity = lab.sh(node, "avadm-etcd ctl endpoint status --write-out=json")
     was = json.loads(identity)[0]["Status"]["header"]["member_id"]

@@ -1,4 +1,4 @@
-"""A container's processes are bounded, and its node goes on where one forks without end."""
+"""A container's processes are bounded, and its node continues where one forks without end."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""avadm's device plug-in on the lab: what is broken is not handed out, and kubelet started anew has its GPUs again."""
+"""avadm's device plug-in on the lab: what is broken is not handed out, and kubelet started again has its GPUs again."""
 
 import time
 
@@ -42,7 +42,7 @@ def test_a_gpu_with_an_xid_of_the_hardware_is_not_handed_out(lab, gpu_node, trie
     row = tried("GPU", "the kernel tells of Xid 79 of a card, and of 31 of another", "3 GPUs offered")
     record = "3,1,1,-;NVRM: Xid (PCI:0000:%s:00): %s, planted"
     do = "; ".join(f"echo '{record % at}' >> {LOG}" for at in (("07", "79"), ("08", "31")))
-    # As the page says: the log is cleared, the plug-in started anew.
+    # As the page says: the log is cleared, the plug-in started again.
     with planted(lab, gpu_node, "xid", do, f": > {LOG}; systemctl restart avadm-gpu-device-plugin"):
         row.came = f"{offered(lab, gpu_node, 3)} GPUs offered"
         said = lab.sh(gpu_node, "journalctl -u avadm-gpu-device-plugin -n 20 -o cat")

@@ -1,4 +1,4 @@
-"""kill -9 of the installer while it makes masters and nodes: the next `avadm apply` mends it; and a worker alone."""
+"""kill -9 of the installer while it makes masters and nodes: the next `avadm apply` fixes it; and a worker alone."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def test_the_installer_is_killed_in_a_phase(lab, kube, tried, phase):
     row = tried(
         "kill -9",
         f"the installer is killed {KILLS} times while it makes {phase} (seed {seed})",
-        "the next apply mends it",
+        "the next apply fixes it",
     )
     rng, points = random.Random(seed), []  # noqa: S311  no key is made from it
     for _ in range(KILLS):
@@ -49,7 +49,7 @@ def test_the_installer_is_killed_in_a_phase(lab, kube, tried, phase):
     healthy(kube)
     unchanged(("masters", "nodes"))
     row.came = (
-        f"killed {', '.join(map(str, points))} s into the phase; the next apply mended it (exit 0, all healthy),"
+        f"killed {', '.join(map(str, points))} s into the phase; the next apply fixed it (exit 0, all healthy),"
         " the one after changed nothing"
     )
 

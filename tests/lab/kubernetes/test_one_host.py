@@ -38,7 +38,7 @@ def test_a_host_of_two_namespaces_is_the_older_s_until_that_is_gone(kube, lab, b
     ask = f"curl -s -m 4 -H 'Host: {NAME}.example' http://{vip(lab)}/hostname"
     said = lambda: lab.run(kube.outside(), ask).stdout.strip()  # noqa: E731
     assert wait(lambda: said() == f"{NAME}-older", 30)
-    # A change of the cluster has the routes made anew: by the order of a map it was another one each time.
+    # A change of the cluster has the routes recreated: by the order of a map it was another one each time.
     for _ in range(5):
         kube.ctl(f"annotate ingress -n {both} {NAME} --overwrite avadm.test/at={time.time()}")
         time.sleep(3)

@@ -48,7 +48,7 @@ def test_what_was_set_by_hand_is_drift_and_is_put_right(lab, kube, tried, phase)
     tried(
         "the proof of what is done",
         f"{phase}: {item} set otherwise by hand",
-        "`avadm plan` names it, apply mends it",
+        "`avadm plan` names it, apply fixes it",
     )
     state, why = states()[phase]
     assert state == "drift"
@@ -59,7 +59,7 @@ def test_what_was_set_by_hand_is_drift_and_is_put_right(lab, kube, tried, phase)
 
 
 def test_the_kind_of_iptables_is_kept(lab, kube):
-    """Where a site names one: a package that chooses it anew is found."""
+    """Where a site names one: a package that chooses it again is found."""
     node = lab.names("worker")[-1]
     query = "update-alternatives --query iptables"
     before = lab.run(node, query)

@@ -29,7 +29,7 @@ def accounts(lab):
     found = {}
     for account in knobs.get("accounts", []):
         found.setdefault(account["role"], account)
-    assert set(found) == set(ROLES), f"{lab.site_path}: a lab of before the accounts; write it anew"
+    assert set(found) == set(ROLES), f"{lab.site_path}: a lab of before the accounts; write it again"
     return found
 
 

@@ -1,4 +1,4 @@
-"""Three masters: a renewed certificate restarts the API servers one after the other, and writes go on meanwhile."""
+"""Three masters: a renewed certificate restarts the API servers one after the other, and writes continue meanwhile."""
 
 import itertools
 import uuid
@@ -39,7 +39,7 @@ def test_api_servers_restart_one_after_the_other(lab, kube, space, tried):
     row = tried(
         "rolling restart",
         "the API servers' certificates are newer than what runs",
-        "one after the other, writes go on",
+        "one after the other, writes continue",
     )
     before = started(lab, "kube-apiserver")
     for master in lab.names("master"):
@@ -59,7 +59,7 @@ def test_api_servers_restart_one_after_the_other(lab, kube, space, tried):
 
 
 def test_one_that_comes_back_bad_is_not_followed_by_the_next(lab, kube, tried):
-    """The first in the inventory, whose turn is the first, cannot start: the others go on with what they have."""
+    """The first in the inventory, whose turn is the first, cannot start: the others continue with what they have."""
     healthy(kube)
     first, *others = lab.names("master")
     tried("rolling restart", f"the API server of {first} cannot start again", "the others are not restarted")

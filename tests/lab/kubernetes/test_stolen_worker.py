@@ -1,4 +1,4 @@
-"""A worker's own account on the lab: it may not mark its Node, and its signs of life and the installer go on."""
+"""A worker's own account on the lab: it may not mark its Node, and its heartbeats and the installer continue."""
 
 import json
 

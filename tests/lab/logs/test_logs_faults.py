@@ -78,7 +78,7 @@ def test_a_new_error_and_a_known_trouble_are_told(lab, ways, marker):
         assert f'pattern="the {word} has failed"' in told
         assert f'avadm_log_trouble_lines{{host="{node}",id="LogDiskError"}} 1' in told
     finally:
-        # Learning goes on as it would have.
+        # Learning continues as it would have.
         edit = (
             "import json; p='/var/lib/avadm-log-watch/state.json'; d=json.load(open(p)); "
             f"d['since']={state['since']!r}; json.dump(d, open(p, 'w'))"

@@ -1,4 +1,4 @@
-"""The API as a process on a real PostgreSQL: bodies without end, a data base that dies, two replicas, an end in order."""
+"""The API as a process on a real PostgreSQL: bodies without end, a database that dies, two replicas, an end in order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from ava.api.admin import sealing_key
-from ava.client import Client, Refused, Unreachable
-from ava.store.open import migrate
+from ava.client import Client, ApiError, Unreachable
+from ava.db.database import migrate
 from tests.platform.postgres import PASSWORD, Server
 
 pytestmark = pytest.mark.platform
@@ -153,7 +153,7 @@ def test_what_one_replica_gave_is_good_at_the_other(replicas: list[Replica]) -> 
             rest = second._send.send("GET", "/runs", params={"limit": 2, "after": page["next"]}).json()
             assert len({r["id"] for r in page["items"] + rest["items"]}) == 4
             second.logout()
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             first.me()
         assert caught.value.status == 401
 
@@ -246,7 +246,7 @@ def test_a_data_base_that_dies_is_503_and_comes_back_by_itself(
             verify=ssl.create_default_context(cafile=str(replicas[0].folder / "tls.crt")),
             timeout=60,
         )
-        assert (answer.status_code, answer.json()["problems"][0]["code"]) == (503, "ledger-unavailable")
+        assert (answer.status_code, answer.json()["problems"][0]["code"]) == (503, "database-unavailable")
         assert str(postgres.port) not in answer.text
     finally:
         postgres.start()

@@ -1,4 +1,4 @@
-"""docker's own client and engine, where this machine has them: log-in, push, pull, and how they show why a push is refused."""
+"""docker's own client and engine, where this machine has them: login, push, pull, and how they show why a push is refused."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.platform.images_town import town_in
+from tests.platform.registry_env import town_in
 
 pytestmark = pytest.mark.platform
 KIB = 2**10
 
 
 class Engine:
-    """The docker of this machine, with a log-in of its own; images that it was given are removed from it at the end."""
+    """The docker of this machine, with a login of its own; images that it was given are removed from it at the end."""
 
     def __init__(self, folder: Path) -> None:
         self._env, self.names = os.environ | {"DOCKER_CONFIG": str(folder)}, list[str]()

@@ -1,4 +1,4 @@
-"""Log-in by a real directory: who gets in, who is locked, who tries to be somebody else, and what when it is away."""
+"""Login by a real directory: who gets in, who is locked, who tries to be somebody else, and what when it is away."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import time
 import ldap3
 import pytest
 
-from ava.api.config import Ldap, LdapSearch
-from ava.api.directory import DirectoryDown
-from ava.api.ldap import LdapDirectory
+from ava.services.config import Ldap, LdapSearch
+from ava.services.auth.directory import LdapUnavailable
+from ava.services.auth.ldap import LdapDirectory
 from tests.platform.slapd import BASE, WORD, Slapd
 
 pytestmark = pytest.mark.platform
@@ -86,7 +86,7 @@ def test_who_is_locked_does_not_get_in_until_unlocked(directory, server):
 def test_a_server_of_another_authority_gets_no_password(server, scheme):
     port = server.tls if scheme == "ldaps" else server.plain
     for ca in (server.others, None):
-        with pytest.raises(DirectoryDown, match="its certificate does not prove"):
+        with pytest.raises(LdapUnavailable, match="its certificate does not prove"):
             LdapDirectory(Ldap(url=f"{scheme}://127.0.0.1:{port}", user_dn=DN, ca=ca)).knows("ann", WORD)
 
 
@@ -100,7 +100,7 @@ def test_a_server_of_another_name_gets_no_password(server, scheme, monkeypatch):
         lambda host, *r, **m: known("127.0.0.1" if host == "dir.example.org" else host, *r, **m),
     )
     port = server.tls if scheme == "ldaps" else server.plain
-    with pytest.raises(DirectoryDown, match="its certificate does not prove"):
+    with pytest.raises(LdapUnavailable, match="its certificate does not prove"):
         LdapDirectory(Ldap(url=f"{scheme}://dir.example.org:{port}", user_dn=DN, ca=server.ca)).knows(
             "ann", WORD
         )
@@ -110,7 +110,7 @@ def test_a_server_that_is_away_is_no_wrong_password_and_is_found_again(server):
     own = LdapDirectory(Ldap(url=f"ldaps://127.0.0.1:{server.tls}", user_dn=DN, ca=server.ca))
     server.stop()
     try:
-        with pytest.raises(DirectoryDown):
+        with pytest.raises(LdapUnavailable):
             own.knows("ann", WORD)
     finally:
         server.start()
@@ -124,7 +124,7 @@ def test_a_server_that_does_not_answer_holds_nobody_up(server, scheme):
         deaf.listen(1)
         url = f"{scheme}://127.0.0.1:{deaf.getsockname()[1]}"
         began = time.monotonic()
-        with pytest.raises(DirectoryDown):
+        with pytest.raises(LdapUnavailable):
             LdapDirectory(Ldap(url=url, user_dn=DN, ca=server.ca)).knows("ann", WORD)
         assert time.monotonic() - began < 15
 
@@ -158,7 +158,7 @@ def test_a_user_who_is_found_gets_in_by_their_own_password_alone(searching, plai
 )
 def test_a_name_is_no_part_of_a_filter(searching, monkeypatch, name):
     """Also where the check of names would let it through."""
-    monkeypatch.setattr("ava.api.ldap.is_directory_name", lambda name: True)
+    monkeypatch.setattr("ava.services.auth.ldap.is_directory_name", lambda name: True)
     assert not searching().knows(name, WORD)
 
 
@@ -179,11 +179,11 @@ def test_where_several_entries_match_none_gets_in(searching):
     ],
 )
 def test_what_is_wrong_with_the_search_is_no_wrong_password(searching, more, cause):
-    with pytest.raises(DirectoryDown, match=cause):
+    with pytest.raises(LdapUnavailable, match=cause):
         searching(**more).knows("ann", WORD)
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["ldaps", "ldap"])
 def test_the_service_accounts_password_goes_to_no_other_server(searching, server, plain):
-    with pytest.raises(DirectoryDown, match="its certificate does not prove"):
+    with pytest.raises(LdapUnavailable, match="its certificate does not prove"):
         searching(plain=plain, ca=server.others).knows("ann", WORD)

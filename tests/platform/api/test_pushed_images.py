@@ -19,7 +19,7 @@ from joserfc.jwk import ECKey
 
 from avadm.artifacts import programs
 from tests.docker_client import MANIFEST, Docker
-from tests.platform.images_town import REALM, SERVICE, Town, town_in
+from tests.platform.registry_env import REALM, SERVICE, Town, town_in
 from tests.platform.packages import unpacked
 from tests.unit.ava.api.site import codes, problems
 from tests.unit.fakes.roles import ROLES
@@ -213,7 +213,7 @@ def test_of_a_start_and_a_deletion_at_once_one_is_refused(town: Town) -> None:
                 run = start.json()
                 town.served.call("POST", f"/runs/{run['id']}/stop", "ann")
                 town.served.call("DELETE", f"/definitions/{run['definition']}", "ann")
-    # Refused is the run (its image is gone), or the deletion.
+    # ApiError is the run (its image is gone), or the deletion.
     assert came == {(422, 200), (201, 409)}
 
 
@@ -369,7 +369,7 @@ def test_an_upload_beyond_the_space_is_cut_while_it_comes_and_leaves_nothing(tow
 
 
 def _caller(town: Town) -> Any:
-    from ava.api.identity import Caller
+    from ava.services.auth.caller import Caller
 
     return Caller(town.served.services, "here", town.served.store.user("ann"))
 

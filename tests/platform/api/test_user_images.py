@@ -14,12 +14,12 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from ava.api.config import UserRegistry
-from ava.api.registry_tokens import signer
+from ava.services.config import UserRegistry
+from ava.services.registry.tokens import signer
 from ava.domain.model import UserState
 from bench.control_plane import Authority
 from tests.docker_client import MANIFEST, Docker
-from tests.platform.images_town import REALM, SERVICE, Town, town_in
+from tests.platform.registry_env import REALM, SERVICE, Town, town_in
 from tests.unit.ava.api.site import codes
 
 pytestmark = pytest.mark.platform

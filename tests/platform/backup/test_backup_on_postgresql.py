@@ -27,7 +27,7 @@ def test_every_row_up_to_a_time_is_back_none_after_and_nothing_is_removed(rig):
     aim = rig.now()
     rig.write(201, 300)
     rig.archived()
-    # Beside the living server, which goes on; twice, as after one that was killed.
+    # Beside the living server, which continues; twice, as after one that was killed.
     for _ in range(2):
         assert restore.prepare(rig.place, aim)["last"] > aim.removesuffix("+00")
     rig.write(301, 310)

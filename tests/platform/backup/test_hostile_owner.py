@@ -1,4 +1,4 @@
-"""The owner of a data base cannot have the administrator, who verifies backups, run his functions."""
+"""The owner of a database cannot have the administrator, who verifies backups, run his functions."""
 
 import psycopg
 import pytest

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ava.store.open import open_store
+from ava.db.database import open_database
 from avadm.render.alluxio import _mount
 from avadm.site.alluxio import CacheMount
 from tests.platform.alluxio import Alluxio, AlluxioError
 from tests.platform.cache_services import measured, own_address
 from tests.platform.hdfs import Hdfs
-from tests.unit.ava import ledger
-from tests.unit.ava.operator.room import furnish, now
+from tests.unit.ava import migrated_database
+from tests.unit.ava.operator.fake_cluster import furnish, now
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
 SIZE = 3 * 2**20 + 17
@@ -164,7 +164,7 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
     wanted_sum = put("faces/three")
     time.sleep(1.5)
     assert read(cache, "/hdfs/faces/three", tmp_path) == wanted_sum
-    store = open_store(ledger.copied(tmp_path))
+    store = open_database(migrated_database.copied(tmp_path))
     furnish(store)
     id = store.add_data_set("ann", "faces", {"kind": "hdfs", "store": "hdfs", "path": "faces"}, now()).id
 

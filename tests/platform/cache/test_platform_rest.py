@@ -8,12 +8,12 @@ import pytest
 from ava.kube.client import Client
 from ava.kube.errors import Denied
 from ava.kube.resources import SERVICES
-from ava.storage.cached import BROWSE, MOUNTS
-from ava.store.open import open_store
+from ava.files.cache_stats import BROWSE, MOUNTS
+from ava.db.database import open_database
 from tests.platform.alluxio import Alluxio
 from tests.platform.cache_services import PROXY, SERVICE, STORAGE, SYSTEM, measured, own_address
-from tests.unit.ava import ledger
-from tests.unit.ava.operator.room import furnish, now
+from tests.unit.ava import migrated_database
+from tests.unit.ava.operator.fake_cluster import furnish, now
 
 pytestmark = pytest.mark.platform
 MIB = 2**20
@@ -55,7 +55,7 @@ def test_the_master_itself_gives_contents_to_any_client(cache, read):
 
 
 def test_the_storage_service_measures_through_the_api_server(published, cache, tmp_path):
-    store = open_store(ledger.copied(tmp_path))
+    store = open_database(migrated_database.copied(tmp_path))
     furnish(store)
     id = store.add_data_set("ann", "faces", {"kind": "cache", "path": "faces"}, now()).id
     gone = store.add_data_set("ann", "gone", {"kind": "cache", "path": "gone"}, now()).id

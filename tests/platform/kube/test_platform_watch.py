@@ -8,7 +8,7 @@ import pytest
 
 from ava.kube.client import Client
 from ava.kube.errors import Gone, NotFound
-from ava.kube.mirror import Mirror
+from ava.kube.informer import Informer
 from ava.kube.resources import CONFIG_MAPS, DEFINITIONS, Kind
 from ava.kube.watch import watch
 
@@ -32,14 +32,14 @@ async def define(client):
 
 @pytest.mark.slow
 def test_a_silent_watch_on_a_custom_resource_sees_its_end_and_loses_nothing(apiserver):
-    """150 s of silence: the server ends the watch twice, and the mirror goes on without a new list."""
+    """150 s of silence: the server ends the watch twice, and the mirror continues without a new list."""
 
     async def test():
         async with Client(apiserver.access) as client:
             await define(client)
             with contextlib.suppress(Exception):
                 await client.delete(THINGS, "late", "default")
-            mirror = Mirror(client, THINGS, namespace="default")
+            mirror = Informer(client, THINGS, namespace="default")
             told = []
             mirror.listen(lambda old, new: told.append((new or old)["metadata"]["name"]))
             task = asyncio.create_task(mirror.run())
@@ -75,7 +75,7 @@ def test_a_version_that_is_too_old_is_gone(apiserver):
 def test_a_mirror_goes_on_over_a_restart_of_the_server(apiserver):
     async def test():
         async with Client(apiserver.access) as client:
-            mirror = Mirror(client, CONFIG_MAPS, namespace="default", whole=True)
+            mirror = Informer(client, CONFIG_MAPS, namespace="default", whole=True)
             task = asyncio.create_task(mirror.run())
             await mirror.synced.wait()
             await asyncio.to_thread(apiserver.restart)

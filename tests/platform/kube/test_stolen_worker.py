@@ -139,7 +139,7 @@ def test_a_node_changes_neither_its_labels_nor_its_taints(worker, patch):
 
 
 def status(worker, change):
-    """Send a sign of life as kubelet does: a patch of the status, which takes labels too."""
+    """Send a heartbeat as kubelet does: a patch of the status, which takes labels too."""
     path = f"{worker.plane.server}/api/v1/nodes/w1/status"
     certificate = worker.plane.folder / "system:node:w1"
     argv = ["curl", "-sS", "--cacert", str(worker.plane.folder / "ca.crt")]

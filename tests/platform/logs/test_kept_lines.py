@@ -9,11 +9,11 @@ from itertools import count
 
 import pytest
 
-from ava.api.config import LogStore
-from ava.api.logs.interface import LONGEST, RECORD, LogLine, Target, merged
-from ava.api.logs.live import lines_of
-from ava.api.logs.secrets import Secrets
-from ava.api.logs.victoria import KeptLogs
+from ava.services.config import LogStore
+from ava.services.logs.interface import LONGEST, RECORD, LogLine, Target, merged
+from ava.services.logs.live import lines_of
+from ava.services.logs.secrets import Secrets
+from ava.services.logs.victoria import KeptLogs
 from avadm.render.logs import SECRETS
 from tests.platform.logs.shipping import POD, Shipping, shipping
 

@@ -18,7 +18,7 @@ def test_a_log_that_is_removed_before_the_next_look_is_read_to_its_end(tmp_path:
             made.write([("2026-11-27T00:00:00.000000001Z", "stdout", "first\n")], name)
         assert len(made.wait(COUNT)) == COUNT
         made.shipper.send_signal(signal.SIGSTOP)
-        time.sleep(0.5)  # The next look is due as soon as it goes on.
+        time.sleep(0.5)  # The next look is due as soon as it continues.
         for name in names:
             made.write([("2026-11-27T00:00:01.000000001Z", "stdout", "last\n")], name)
             (tmp_path / "containers" / name).unlink()

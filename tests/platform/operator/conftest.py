@@ -1,15 +1,15 @@
-"""A ledger in SQLite with a group, a user and pools."""
+"""A database in SQLite with a group, a user and pools."""
 
 import pytest
 
-from ava.store.open import open_store
-from tests.unit.ava import ledger
-from tests.unit.ava.operator.room import furnish
+from ava.db.database import open_database
+from tests.unit.ava import migrated_database
+from tests.unit.ava.operator.fake_cluster import furnish
 
 
 @pytest.fixture
 def store(tmp_path):
-    store = open_store(ledger.copied(tmp_path))
+    store = open_database(migrated_database.copied(tmp_path))
     furnish(store)
     yield store
     store.close()

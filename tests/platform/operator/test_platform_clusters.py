@@ -1,4 +1,4 @@
-"""Two clusters behind one ledger: two real API servers with nodes, an operator and a scheduler each."""
+"""Two clusters behind one database: two real API servers with nodes, an operator and a scheduler each."""
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -7,21 +7,21 @@ from datetime import timedelta
 import pytest
 
 from ava.domain.model import Kind, Outcome, Phase
-from ava.domain.placement.room import part
+from ava.domain.placement.capacity import part
 from ava.domain.spec import Spec
 from ava.domain.states import State, show, watcher
 from ava.kube.client import Client
 from ava.kube.resources import NODES, PODS
 from ava.operator import cluster as operated
 from ava.operator import controller
-from ava.scheduler import acting, admitting
-from ava.scheduler.acting import Acting
+from ava.scheduler import leader_session, admission
+from ava.scheduler.leader_session import LeaderSession
 from ava.scheduler.config import Config as SchedulerConfig
 from ava.scheduler.metrics import Metrics
 from tests.platform.apiserver import api_server
 from tests.platform.hollow import Hollow
 from tests.platform.operator.test_platform_operator import SPACE
-from tests.unit.ava.operator.room import now, operating, settings
+from tests.unit.ava.operator.fake_cluster import now, operating, settings
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
 SILENT = 6.0
@@ -42,19 +42,19 @@ def east():
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    for module in (acting, operated):
+    for module in (leader_session, operated):
         # A watch in which nothing happens must end before its silence counts.
         monkeypatch.setattr(module, "LOOK", 2)
     monkeypatch.setattr(controller, "DEAF", SILENT)
-    monkeypatch.setattr(acting, "STALE", SILENT)
-    monkeypatch.setattr(admitting, "FRESH", timedelta(seconds=SILENT))
+    monkeypatch.setattr(leader_session, "STALE", SILENT)
+    monkeypatch.setattr(admission, "FRESH", timedelta(seconds=SILENT))
 
 
 def submit(store, name, cluster, cpu=1000):
     spec = {"image": "i", "command": ["sleep"], "cluster": cluster, "roles": [{"each": {"cpu": cpu}}]}
     said = Spec.model_validate(spec)
     plain = said.model_dump(mode="json")
-    made = store.put_definition("ann", Kind.TRAINING, name, plain, now())
+    made = store.save_definition("ann", Kind.TRAINING, name, plain, now())
     return store.submit(
         made.id, name, now(), asks=said.asks(), spec=plain, queue="default", priority=50, cluster=cluster
     )
@@ -62,7 +62,7 @@ def submit(store, name, cluster, cpu=1000):
 
 def shown(store, run):
     run = store.run(run.id)
-    sign = store.signs().get(watcher(run.cluster))
+    sign = store.heartbeats().get(watcher(run.cluster))
     pods = store.pods([run.id])[run.id]
     return show(run, pods, now(), sign[0] if sign else None, timedelta(seconds=SILENT)).state
 
@@ -81,7 +81,7 @@ async def cluster(server, store, name, cpu):
         made = settings().model_copy(update={"cluster": name})
         await stack.enter_async_context(operating(client, store, made))
         config = SchedulerConfig(cluster=name, poll=0.3, sign=0.5, tell=1.0)
-        task = asyncio.create_task(Acting(third, store, config, Metrics(), name).run())
+        task = asyncio.create_task(LeaderSession(third, store, config, Metrics(), name).run())
         try:
             yield client
         finally:
@@ -102,7 +102,7 @@ def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_told_as_such(a
                 return all(shown(store, run) is State.RUNNING for run in runs)
 
             async def rooms():
-                return {part("west"), part("east")} <= set(store.signs())
+                return {part("west"), part("east")} <= set(store.heartbeats())
 
             await until(rooms)
             chosen = submit(store, "chosen", "west"), submit(store, "far", "east")
@@ -127,7 +127,7 @@ def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_told_as_such(a
             assert await running(chosen[0])
 
             async def forgotten():
-                return now() - store.signs()[part("east")][0] > timedelta(seconds=SILENT)
+                return now() - store.heartbeats()[part("east")][0] > timedelta(seconds=SILENT)
 
             await until(forgotten)
             new = [submit(store, f"new{n}", "any") for n in range(2)]

@@ -9,7 +9,7 @@ from ava.domain.model import Outcome
 from ava.kube.client import Client
 from ava.kube.resources import CONFIG_MAPS, NETWORK_POLICIES, PODS, SECRETS, SERVICES
 from tests.platform.hollow import Hollow
-from tests.unit.ava.operator.room import operating, start
+from tests.unit.ava.operator.fake_cluster import operating, start
 
 pytestmark = pytest.mark.platform
 KINDS = (PODS, SERVICES, CONFIG_MAPS, SECRETS, NETWORK_POLICIES)

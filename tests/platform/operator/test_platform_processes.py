@@ -13,10 +13,10 @@ import yaml
 from ava.domain.model import Outcome
 from ava.kube.client import Client
 from ava.kube.resources import CONFIG_MAPS, NAMESPACES
-from ava.store.open import migrate, open_store
+from ava.db.database import migrate, open_database
 from tests.platform.apiserver import free_port
 from tests.platform.hollow import Hollow
-from tests.unit.ava.operator.room import furnish, start
+from tests.unit.ava.operator.fake_cluster import furnish, start
 
 pytestmark = pytest.mark.platform
 
@@ -36,9 +36,9 @@ def spawn(path, log):
 
 @pytest.mark.slow
 def test_the_second_goes_on_within_30_seconds_when_the_first_is_killed(apiserver, tmp_path):
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    url = f"sqlite:///{tmp_path / 'database.db'}"
     migrate(url)
-    store = open_store(url)
+    store = open_database(url)
     furnish(store)
 
     async def holder(client):

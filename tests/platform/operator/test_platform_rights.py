@@ -18,10 +18,10 @@ from ava.kube.resources import (
     Kind,
 )
 from ava.scheduler.config import Rights
-from ava.scheduler.rights import Binder
+from ava.scheduler.rbac import RoleBinder
 from tests.platform.hollow import Hollow
 from tests.platform.operator.test_platform_operator import SPACE, until
-from tests.unit.ava.operator.room import now, operating, start
+from tests.unit.ava.operator.fake_cluster import now, operating, start
 from tests.unit.site.test_render_ava import objects
 
 pytestmark = pytest.mark.platform
@@ -51,7 +51,7 @@ async def platform(apiserver, store, tmp_path):
         for made in objects(tmp_path, "base.yml.j2").values():
             if made["kind"] in CLUSTER:
                 await admin.ensure(CLUSTER[made["kind"]], made)
-        binder = asyncio.create_task(Binder(scheduler, store, Rights()).run())
+        binder = asyncio.create_task(RoleBinder(scheduler, store, Rights()).run())
         try:
             async with Hollow(kubelets).running(), operating(operator, store):
                 yield admin, operator, scheduler
@@ -112,7 +112,7 @@ def test_a_stolen_token_of_the_operator_reads_no_secret_of_others_and_makes_noth
     asyncio.run(test())
 
 
-def test_a_namespace_that_is_no_group_s_of_the_ledger_is_never_bound(apiserver, store, tmp_path):
+def test_a_namespace_that_is_no_group_s_of_the_database_is_never_bound(apiserver, store, tmp_path):
     async def test():
         async with (
             asyncio.timeout(100),

@@ -10,8 +10,8 @@ from ava.kube.client import Client
 from ava.kube.resources import INGRESSES, NETWORK_POLICIES, PODS, SERVICES
 from tests.platform.hollow import Hollow
 from tests.platform.operator.test_platform_operator import SPACE, until
-from tests.unit.ava.operator.room import now, operating, start
-from tests.unit.ava.operator.test_operator_services import config, document, serve
+from tests.unit.ava.operator.fake_cluster import now, operating, start
+from tests.unit.ava.operator.test_operator_model_services import config, document, serve
 
 pytestmark = pytest.mark.platform
 MANY = 100

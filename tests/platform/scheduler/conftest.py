@@ -20,7 +20,7 @@ from ava.kube.access import from_kubeconfig
 from ava.kube.client import Client, Object
 from ava.kube.errors import AlreadyExists
 from ava.kube.resources import NODES, PODS, Kind
-from ava.store.open import migrate, open_store
+from ava.db.database import migrate, open_database
 from bench import hollow
 from bench.control_plane import ControlPlane, free_port, ready
 
@@ -46,14 +46,14 @@ def plane():
 
 
 class World:
-    """An empty cluster and ledger, and what is done in them."""
+    """An empty cluster and database, and what is done in them."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.plane, self.folder = plane, folder
         self.lease = f"scheduler-{secrets.token_hex(4)}"
-        self.ledger = f"sqlite:///{folder / 'ledger.sqlite'}"
-        migrate(self.ledger)
-        self.store = open_store(self.ledger)
+        self.database = f"sqlite:///{folder / 'database.sqlite'}"
+        migrate(self.database)
+        self.store = open_database(self.database)
         self.client = Client(from_kubeconfig(plane.kubeconfig))
         self.account = plane.account(ACCOUNT)
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -95,7 +95,7 @@ class World:
         self.ports[name] = free_port()
         config = {
             "kubeconfig": str(self.account),
-            "database": {"url": self.ledger},
+            "database": {"url": self.database},
             "identity": name,
             "listen": f"127.0.0.1:{self.ports[name]}",
             "lease": LEASE | {"name": self.lease},

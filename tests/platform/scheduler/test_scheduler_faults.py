@@ -1,4 +1,4 @@
-"""Kills, freezes and two leaders: no GPU is given twice, no gang is left in part, and work goes on."""
+"""Kills, freezes and two leaders: no GPU is given twice, no gang is left in part, and work continues."""
 # ruff: noqa: S311 - the moment of a kill, not a secret
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import pytest
 
 from ava.domain import labels
 from ava.domain.model import Kind, Quota, UserState
-from ava.domain.placement.ever import could_ever_fit
-from ava.domain.placement.room import rooms
+from ava.domain.placement.feasibility import infeasible_reasons
+from ava.domain.placement.capacity import rooms
 from ava.domain.resources import Resources
 from ava.domain.spec import Amount, Role, Spec
 from bench import hollow
@@ -23,7 +23,7 @@ NOW = datetime(2026, 11, 24, tzinfo=UTC)
 
 
 def submitted(world, name: str, gpu: int, replicas: int = 1, cluster: str = "default") -> str:
-    """Submit a run in the ledger; return its id."""
+    """Submit a run in the database; return its id."""
     store = world.store
     if not store.groups().items:
         store.add_group("bench", Quota(gpu=8, cpu=None, memory=None), NOW)
@@ -31,7 +31,7 @@ def submitted(world, name: str, gpu: int, replicas: int = 1, cluster: str = "def
         store.add_member("bench", "ann", NOW)
     spec = Spec(image="i", roles=(Role(replicas=replicas, each=Amount(gpu=gpu)),), cluster=cluster)
     plain = spec.model_dump(mode="json")
-    definition = store.put_definition("ann", Kind.TRAINING, name, plain, NOW).id
+    definition = store.save_definition("ann", Kind.TRAINING, name, plain, NOW).id
     run = store.submit(
         definition, name, NOW, asks=spec.asks(), spec=plain, queue="default", priority=50, cluster=cluster
     )
@@ -42,7 +42,7 @@ async def admitted(world, *runs: str) -> bool:
     return all(world.store.run(run).admitted for run in runs)
 
 
-def test_from_the_ledger_to_the_node(world) -> None:
+def test_from_the_database_to_the_node(world) -> None:
     async def scene() -> None:
         await hollow.create_nodes(world.client, [hollow.node("g0", gpu=8), hollow.node("c0", gpu=0)])
         first, second = submitted(world, "first", 4), submitted(world, "second", 6)
@@ -100,13 +100,13 @@ def test_its_sign_of_life_tells_what_could_be_had(world) -> None:
         world.start()
 
         async def sign():
-            signs = {part: detail for part, (_, detail) in world.store.signs().items()}
+            signs = {part: detail for part, (_, detail) in world.store.heartbeats().items()}
             return rooms(signs)
 
         room = (await world.until(sign))["default"]
         assert [(n.name, n.free.gpu) for n in room.nodes] == [("g0", 8), ("c0", 0)]
         big = Spec(image="i", roles=(Role(each=Amount(gpu=9)),))
-        assert [p.code for p in could_ever_fit(big, room, "gpu")] == ["never-fits"]
+        assert [p.code for p in infeasible_reasons(big, room, "gpu")] == ["never-fits"]
 
         text = await asyncio.to_thread(fetch, f"http://127.0.0.1:{world.ports['one']}/metrics")
         assert "ava_scheduler_leads 1.0" in text
@@ -182,7 +182,7 @@ def test_a_pod_with_the_schedulers_name_from_elsewhere_is_left_alone(world) -> N
     world.run(scene)
 
 
-def test_amounts_of_the_ledger_are_what_was_asked_for(world) -> None:
+def test_amounts_of_the_database_are_what_was_asked_for(world) -> None:
     async def scene() -> None:
         run = submitted(world, "two", 2, replicas=3)
         await hollow.create_nodes(world.client, [hollow.node("g0", gpu=8)])

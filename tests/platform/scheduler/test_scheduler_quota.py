@@ -1,18 +1,18 @@
-"""Queues of 20 and 10 GPUs, 10,000 random submits, two admitters that take turns at random, a ledger in SQLite."""
+"""Queues of 20 and 10 GPUs, 10,000 random submits, two admitters that take turns at random, a database in SQLite."""
 
 from __future__ import annotations
 
 import pytest
 
-from ava.store.open import open_store
-from tests.unit.ava.scheduler.ledgers import Random
+from ava.db.database import open_database
+from tests.unit.ava.scheduler.databases import Random
 
 pytestmark = pytest.mark.platform
 
 
 @pytest.mark.slow
 def test_no_queue_is_exceeded_in_10000_random_submits() -> None:
-    store = open_store("sqlite://")
+    store = open_database("sqlite://")
     world = Random(store, seed=10)
     for n in range(10_000):
         world.step(n)

@@ -19,9 +19,9 @@ from avadm.artifacts.manifest import named
 from avadm.artifacts.store import ArtifactStore
 from tests.unit.ava.api.site import WORD
 from tests.unit.ava.served_files import ServedWithFiles
-from tests.unit.ava.storage import without_ceph
+from tests.unit.ava.files import without_ceph
 from tests.unit.ava.web.browser import whole
-from tests.unit.ava.web.town import inhabit
+from tests.unit.ava.web.sample_site import inhabit
 
 T = TypeVar("T")
 INTO = {

@@ -19,7 +19,7 @@ def sent(path: str, button: str, **fields: str) -> Act:
         page.goto(path)
         for name, text in fields.items():
             page.locator(f"main [name='{name}']").first.fill(text)
-        # Refused by the server, not by the browser, whose own words have no place on the page.
+        # ApiError by the server, not by the browser, whose own words have no place on the page.
         page.evaluate("document.querySelectorAll('form').forEach(f => { f.noValidate = true; })")
         with page.expect_navigation():
             page.locator(button).first.click()
@@ -43,7 +43,7 @@ def twice(word: str, **more: str) -> dict[str, str]:
 
 SUBMIT = "main form button.main"
 STATES: dict[str, tuple[str, Act]] = {
-    "a log-in that is refused": (NOBODY, sent("/login", SUBMIT, name="ann", password=WRONG)),
+    "a login that is refused": (NOBODY, sent("/login", SUBMIT, name="ann", password=WRONG)),
     "a registration that is refused": (
         NOBODY, sent("/register", SUBMIT, **twice(WRONG, name="Not A Name", email="nobody")),
     ),
@@ -53,8 +53,8 @@ STATES: dict[str, tuple[str, Act]] = {
     "an invitation that is not known": (
         NOBODY, sent("/invitation", SUBMIT, invitation="none", password="a password of twelve", again="a password of twelve"),
     ),
-    "a log-in that comes back": (NOBODY, opened("/runs?phase=queued")),
-    "no page, without a log-in": (NOBODY, opened("/nothing")),
+    "a login that comes back": (NOBODY, opened("/runs?phase=queued")),
+    "no page, without a login": (NOBODY, opened("/nothing")),
     "no page": (ANN, opened("/nothing")),
     "not one's own": ("eve", opened("/groups/vision")),
     "not for users": (ANN, opened("/admin/users")),

@@ -84,7 +84,7 @@ def test_every_page_is_fit_for_everybody(
 def test_pages_that_a_site_may_have_are_fit_for_everybody(
     town: Town, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
-    """Without registration, with the site's own log-in, and after a mistake of the platform."""
+    """Without registration, with the site's own login, and after a mistake of the platform."""
     services = town.served.services
     closed = services.config.model_copy(update={"registration": False})
     monkeypatch.setattr(services, "config", closed)
@@ -123,6 +123,6 @@ def test_no_page_is_wider_than_its_screen(town: Town, width: int, language: str)
 
 
 def test_rows_without_a_log_in_are_opened_by_nobody() -> None:
-    """The control of the above: who is logged in is led from the log-in to the overview."""
+    """The control of the above: who is logged in is led from the login to the overview."""
     paths = dict(by_person())[NOBODY]
     assert {re.sub(r"\?.*", "", path) for path in paths} == {"/login", "/register", "/invitation"}

@@ -8,7 +8,7 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from ava.api.logs.interface import LogLine
+from ava.services.logs.interface import LogLine
 from ava.domain.labels import pod
 from tests.platform.web.conftest import Town, unfit
 from tests.unit.ava.api.site import WORD

@@ -1,4 +1,4 @@
-"""The first view takes a second at most on a ledger with 100,000 runs, of which 10,000 are of the user who looks."""
+"""The first view takes a second at most on a database with 100,000 runs, of which 10,000 are of the user who looks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from ava.store.open import Ledger
-from tests.platform.store.room import room
+from ava.db.database import Database
+from tests.platform.db.old_site import room
 from tests.platform.web.conftest import apart
 from tests.unit.ava.api.site import NOW, Site, _hashed, person
 from tests.unit.ava.web.browser import Browser, web_site
@@ -23,27 +23,27 @@ ADMINS = ("/", "/runs?all=1", "/admin/users", "/admin/groups", "/usage")
 
 
 @pytest.fixture(scope="module")
-def ledger() -> Iterator[Ledger]:
+def database() -> Iterator[Database]:
     with room(RUNS, durable=False) as made:
         made.store.set_user("user0", NOW, password=_hashed())
         person(made.store, "root2", admin=True)
         yield made.store
 
 
-def test_no_first_view_takes_longer_than_a_second(ledger: Ledger, tmp_path: Path) -> None:
+def test_no_first_view_takes_longer_than_a_second(database: Database, tmp_path: Path) -> None:
     # Apart: a browser's driver that another test of this process has started leaves its loop running.
-    took, page = apart(looked, ledger, tmp_path)
+    took, page = apart(looked, database, tmp_path)
     print(f"load {os.getloadavg()}", {k: round(v * 1000) for k, v in took.items()}, "ms")
     assert max(took.values()) <= 1, took
     assert 'rel="next"' in page
 
 
-def looked(ledger: Ledger, folder: Path) -> tuple[dict[tuple[str, str], float], str]:
+def looked(database: Database, folder: Path) -> tuple[dict[tuple[str, str], float], str]:
     """Return the median of five of how many seconds each page takes whom, and a user's page of runs."""
     site: Site = web_site(folder, furnished=False)
     site.store.close()
-    site.store = site.services.store = ledger
-    with ledger.engine.connect() as connection:
+    site.store = site.services.store = database
+    with database.engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM runs")).scalar() == RUNS
     took = {}
     for who, paths in (("user0", PAGES), ("root2", ADMINS)):

@@ -24,7 +24,7 @@ def test_a_service_is_made_updated_scaled_and_stopped(town: Town, language: str)
         Model="/data/models/digits",
     )
     ann.fill(**{"Port": "80", "At least": "4", "At most": "3", "At the start": "2"})
-    # What is wrong stands beside its field while one types, and goes as it is mended.
+    # What is wrong stands beside its field while one types, and goes as it is fixed.
     expect(ann.field("Port")).to_have_attribute("aria-invalid", "true")
     ann.fill(Port="9000")
     expect(ann.field("Port")).not_to_have_attribute("aria-invalid", "true")

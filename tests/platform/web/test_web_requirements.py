@@ -11,13 +11,13 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from ava.api.logs.interface import LogLine
+from ava.services.logs.interface import LogLine
 from ava.domain.labels import pod
 from ava.domain.model import Outcome, PodState
 from ava.domain.problems import Problem
-from ava.web.words import Words
+from ava.web.i18n import Translator
 from tests.platform.web.conftest import Town, apart
-from tests.unit.ava.web.town import KEY
+from tests.unit.ava.web.sample_site import KEY
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow, pytest.mark.parametrize("language", ["en", "zh"])]
 
@@ -26,7 +26,7 @@ class Reader:
     """A browser with the words that its language has."""
 
     def __init__(self, town: Town, name: str, language: str) -> None:
-        self.town, self.say = town, Words(language)
+        self.town, self.say = town, Translator(language)
         self.page: Page = town.log_in(name, language)
         self.page.on("dialog", lambda dialog: dialog.accept())
 
@@ -220,11 +220,11 @@ def test_u9_distributed_trainings_have_roles_policies_and_a_place_in_a_queue(
     told = "All 3 pods start together" if language == "en" else "全部 3 个 Pod 须同时启动"
     expect(ann.page.locator("#now")).to_contain_text(told)
     town.served.store.admit(run, town.served.now)
-    town.served.store.alive("operator", town.served.now, {})
+    town.served.store.heartbeat("operator", town.served.now, {})
     pods = [
         PodState(run, pod(run, 0, role, n), role, n, 0, "Running")
         for role, n in (("ps", 0), ("worker", 0), ("worker", 1))
     ]
-    town.served.store.observe(run, pods, town.served.now)
+    town.served.store.record_pod_state(run, pods, town.served.now)
     ann.state("resnet", "Running")
     expect(ann.page.locator("#now tbody tr")).to_have_count(3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from ava.domain.data_sets import Elsewhere
+from ava.domain.data_sets import ExternalSource
 from ava.web import labels
-from ava.web.words import Words
+from ava.web.i18n import Translator
 from tests.platform.web.conftest import Town, unfit
 
 LANGUAGES = ["en", pytest.param("zh", marks=pytest.mark.slow)]
@@ -37,7 +37,7 @@ def reach(page: Page, name: str) -> None:
 def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
     town: Town, kind: str, language: str
 ) -> None:
-    say = Words(language)
+    say = Translator(language)
     root = town.log_in("root2", language)
     root.goto("/data")
     reach(root, "/data/new?source=cache")
@@ -77,8 +77,8 @@ def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
 
     state = root.locator("#s-state")
     expect(state).to_contain_text(say("Not known yet"))
-    town.served.store.elsewhere_seen(
-        Elsewhere(one, trouble="the image rbd/faces has no snapshot v1", seen=town.served.now)
+    town.served.store.external_source_reported(
+        ExternalSource(one, trouble="the image rbd/faces has no snapshot v1", seen=town.served.now)
     )
     if kind != "rbd":
         root.reload()
@@ -87,8 +87,8 @@ def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
     expect(root.locator("main")).to_contain_text(
         say.part("the image rbd/faces has no snapshot v1") or "no snapshot v1"
     )
-    town.served.store.elsewhere_seen(
-        Elsewhere(one, volume="pvc-1", size=2**30, cached=2**29, seen=town.served.now)
+    town.served.store.external_source_reported(
+        ExternalSource(one, volume="pvc-1", size=2**30, cached=2**29, seen=town.served.now)
     )
     if kind != "rbd":
         root.reload()
@@ -104,7 +104,7 @@ def test_a_form_that_is_refused_says_at_which_field_and_keeps_what_was_typed(
     root = town.log_in("root2", language)
     root.goto("/data/new?source=rbd")
     root.locator("#f-image").fill("faces")
-    root.get_by_role("button", name=Words(language)("Make the data set")).click()
+    root.get_by_role("button", name=Translator(language)("Make the data set")).click()
     expect(root.locator("#e-snapshot")).not_to_be_empty()
     expect(root.locator("#e-name")).not_to_be_empty()
     expect(root.locator("#f-image")).to_have_value("faces")

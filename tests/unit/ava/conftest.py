@@ -1,4 +1,4 @@
-"""A ledger in SQLite for each test, and an AVA behind a server."""
+"""A database in SQLite for each test, and an AVA behind a server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ava.store.interface import Store
-from ava.store.open import open_store
-from tests.unit.ava import ledger
+from ava.db.database import Database
+from ava.db.database import open_database
+from tests.unit.ava import migrated_database
 
 if TYPE_CHECKING:
     from tests.unit.ava.served import Served
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    return ledger.copied(tmp_path)
+    return migrated_database.copied(tmp_path)
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    store = open_store(url)
+def store(url: str) -> Iterator[Database]:
+    store = open_database(url)
     yield store
     store.close()
 

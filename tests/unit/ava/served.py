@@ -48,9 +48,9 @@ class Served(Site):
 
     def see(self, run: str, phase: str = "Running", **more: Any) -> None:
         """See the run's one pod in a phase."""
-        self.store.alive("operator", self.now, {})
+        self.store.heartbeat("operator", self.now, {})
         state = PodState(run, pod(run, 0, "worker", 0), "worker", 0, 0, phase, **more)
-        self.store.observe(run, [state], self.now)
+        self.store.record_pod_state(run, [state], self.now)
 
     def finish(self, run: str, outcome: Outcome = Outcome.SUCCEEDED, reason: str = "") -> None:
         """End the run."""

@@ -9,13 +9,13 @@ from starlette.types import Receive, Scope, Send
 
 from ava.api.admin import sealing_key
 from ava.domain.folders import FolderKind
-from ava.storage import web
-from ava.storage.config import Config
-from ava.storage.ground import Ground
-from ava.storage.making import Maker
-from ava.storage.metrics import Metrics
+from ava.files import server
+from ava.files.config import Config
+from ava.files.filesystem import Filesystem
+from ava.files.folders import FolderReconciler
+from ava.files.metrics import Metrics
 from tests.unit.ava.served import Served
-from tests.unit.ava.storage.without_ceph import ME
+from tests.unit.ava.files.without_ceph import ME
 
 
 class ServedWithFiles(Served):
@@ -37,14 +37,14 @@ class ServedWithFiles(Served):
         for path in (self.shared, scratch):
             path.mkdir()
         sealing_key(key)
-        ground = Ground(self.shared, self.store, lambda path: "fuse.ceph-fuse", ME[1])
+        ground = Filesystem(self.shared, self.store, lambda path: "fuse.ceph-fuse", ME[1])
         ground.found()
-        self.maker = Maker(self.store, ground, lambda: self.now, owner=ME)
+        self.maker = FolderReconciler(self.store, ground, lambda: self.now, owner=ME)
         config = Config(sealing_key=key, scratch=scratch, mount=self.shared)
-        files, pages = web.application(self.services, ground, config, Metrics()), self.app
+        files, pages = server.application(self.services, ground, config, Metrics()), self.app
 
         async def ingress(scope: Scope, receive: Receive, send: Send) -> None:
-            if not str(scope.get("path", "")).startswith(web.PREFIX):
+            if not str(scope.get("path", "")).startswith(server.PREFIX):
                 await pages(scope, receive, send)
             elif status := self.refuse(scope["method"], scope["path"]):
                 await send({"type": "http.response.start", "status": status, "headers": []})

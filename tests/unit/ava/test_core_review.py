@@ -12,26 +12,26 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from ava.api import submit
+from ava.services.runs import submit
 from ava.api.health import internal
 from ava.client.transport import refusal
-from ava.domain.bench import Bench
+from ava.domain.workbench import Workbench
 from ava.domain.model import Kind
 from ava.domain.names import email_problems
-from ava.domain.placement.choose import gang_of
+from ava.domain.placement.cluster_selector import gang_of
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.hold import holding
-from ava.domain.placement.model import Gang, Node, Pod, Where
+from ava.domain.placement.reservations import holding
+from ava.domain.placement.model import Gang, Node, Pod, PlacementConstraints
 from ava.domain.placement.pools import DEFAULT
-from ava.domain.placement.room import FIELD, part, rooms, survey
-from ava.domain.problems import Problem, Refused
+from ava.domain.placement.capacity import FIELD, part, rooms, snapshot
+from ava.domain.problems import Problem, ApiError
 from ava.domain.resources import Resources
 from ava.domain.spec import Amount, Role, Spec
 from ava.kube.leader import Leader
-from ava.operator.facts import Facts
-from ava.scheduler import read
-from tests.unit.ava.operator.room import furnish, now, start
-from tests.unit.ava.scheduler import things
+from ava.operator.run_context import RunContext
+from ava.scheduler import cluster_reader
+from tests.unit.ava.operator.fake_cluster import furnish, now, start
+from tests.unit.ava.scheduler import builders
 
 
 @pytest.mark.parametrize("email", ["=?utf-8?q?=0a?=@x.org", "=?utf-8?b?!!!?=@x.org"])
@@ -42,31 +42,31 @@ def test_an_address_that_mail_programs_decode_is_refused(email: str) -> None:
 def test_a_whole_node_is_kept_where_no_workbench_is() -> None:
     cluster = Cluster(DEFAULT, [Node(name, Resources(8, 8000, 2**40)) for name in ("a", "b")])
     one, gpu = Resources(1), next(pool.name for pool in DEFAULT if pool.gpu)
-    cluster.put(Pod("x/bench", "bench", one, Where(gpu), node="a", endless=True))
+    cluster.put(Pod("x/bench", "bench", one, PlacementConstraints(gpu), node="a", endless=True))
     for index in range(8):
-        cluster.put(Pod(f"x/b{index}", f"b{index}", one, Where(gpu), node="b"))
+        cluster.put(Pod(f"x/b{index}", f"b{index}", one, PlacementConstraints(gpu), node="b"))
     # The workbench's node lacks least at the moment, and will lack one GPU for ever.
-    whole = Gang("whole", (Pod("x/whole", "whole", Resources(8), Where(gpu)),))
+    whole = Gang("whole", (Pod("x/whole", "whole", Resources(8), PlacementConstraints(gpu)),))
     with holding(cluster) as holder:
         assert holder.keep(whole)
         assert cluster.slots["b"].held.gpu == 8 and cluster.slots["a"].held.gpu == 0
 
 
 def test_a_workbenchs_pod_is_known_to_have_no_end_and_a_queue_comes_before_a_runs_own_priority() -> None:
-    made = things.pod("r1")
+    made = builders.pod("r1")
     notes, marks = made["metadata"].setdefault("annotations", {}), made["metadata"]["labels"]
     notes |= {"ava.io/queue-priority": "0", "ava.io/priority": "100"}
-    low = read.pod(made, lambda gpu: "p")
+    low = cluster_reader.pod(made, lambda gpu: "p")
     notes |= {"ava.io/queue-priority": "1000", "ava.io/priority": "0"}
     marks["ava.io/kind"] = "workbench"
-    high = read.pod(made, lambda gpu: "p")
+    high = cluster_reader.pod(made, lambda gpu: "p")
     assert high.priority > low.priority
     assert (low.endless, high.endless) == (False, True)
 
 
 def test_pods_have_the_priority_of_their_queue(store: Any) -> None:
-    from ava.domain import pods
-    from ava.operator import facts
+    from ava.operator.manifests import pod
+    from ava.operator import run_context
 
     furnish(store)
     store.put_queue("hi", now(), priority=1000)
@@ -77,12 +77,12 @@ def test_pods_have_the_priority_of_their_queue(store: Any) -> None:
 
     spec = Spec.model_validate(run.spec)
     run = SimpleNamespace(**{n: getattr(run, n) for n in run.__slots__} | {"queue": "hi"})  # type: ignore[assignment]
-    found = asyncio.run(facts.read(cast(Any, called), store, run, spec, "d"))
+    found = asyncio.run(run_context.read(cast(Any, called), store, run, spec, "d"))
     assert found.queue_priority == 1000
-    place = pods.Place(
+    place = pod.PodContext(
         run, spec, spec.roles[0], 0, found.owner, found.group, found.members, None, queue_priority=1000
     )
-    assert pods._annotations(place, cast(Any, SimpleNamespace(seccomp="")))["ava.io/queue-priority"] == "1000"
+    assert pod._annotations(place, cast(Any, SimpleNamespace(seccomp="")))["ava.io/queue-priority"] == "1000"
 
 
 def test_a_cluster_of_256_unlike_nodes_is_known_to_the_api(store: Any) -> None:
@@ -94,14 +94,14 @@ def test_a_cluster_of_256_unlike_nodes_is_known_to_the_api(store: Any) -> None:
         )
         for i in range(256)
     ]
-    room = survey(Cluster(DEFAULT, nodes), "default", {})
-    store.alive(part("default"), now(), {FIELD: room.as_dict()})
-    known = rooms({name: detail for name, (_, detail) in store.signs().items()})
+    room = snapshot(Cluster(DEFAULT, nodes), "default", {})
+    store.heartbeat(part("default"), now(), {FIELD: room.as_dict()})
+    known = rooms({name: detail for name, (_, detail) in store.heartbeats().items()})
     assert len(known["default"].nodes) == 256
 
 
 def test_what_is_left_out_of_a_sign_of_life_is_logged(store: Any, caplog: pytest.LogCaptureFixture) -> None:
-    store.alive("scheduler", now(), {"nodes": ["x" * 4000] * 400})
+    store.heartbeat("scheduler", now(), {"nodes": ["x" * 4000] * 400})
     assert "too large" in caplog.text
 
 
@@ -132,8 +132,8 @@ def test_a_leader_that_stood_still_for_its_whole_lease_does_not_go_on() -> None:
 def test_a_workbench_whose_user_came_in_meanwhile_is_not_stopped(store: Any) -> None:
     furnish(store)
     run = start(store, kind=Kind.WORKBENCH, name="bench")
-    seen = store.make_bench(Bench(run.definition, "private", "public", "token", now()))
-    store.bench_active(run.definition, now() + timedelta(seconds=1))
+    seen = store.create_workbench(Workbench(run.definition, "private", "public", "token", now()))
+    store.workbench_active(run.definition, now() + timedelta(seconds=1))
     assert not store.stop_idle(run.id, now(), seen, by="the rule")
     assert store.run(run.id).stop is None
     seen = store.bench(run.definition)
@@ -143,7 +143,7 @@ def test_a_workbench_whose_user_came_in_meanwhile_is_not_stopped(store: Any) -> 
 
 def test_the_first_refusal_of_a_submission_is_the_answer() -> None:
     def refuse(*args: Any, **named: Any) -> None:
-        raise Refused(409, Problem("definition-in-use", "x"))
+        raise ApiError(409, Problem("definition-in-use", "x"))
 
     store = SimpleNamespace(
         definitions=lambda **named: SimpleNamespace(items=()),
@@ -153,10 +153,10 @@ def test_the_first_refusal_of_a_submission_is_the_answer() -> None:
     services = SimpleNamespace(store=store, clock=now)
     who = cast(Any, SimpleNamespace(services=services, me=SimpleNamespace(name="ann")))
     with (
-        pytest.raises(Refused) as refused,
-        submit.stored(who, Kind.TRAINING, "t", Spec.model_validate({"image": "i"})),
+        pytest.raises(ApiError) as refused,
+        submit.saved_definition(who, Kind.TRAINING, "t", Spec.model_validate({"image": "i"})),
     ):
-        raise Refused(503, Problem("ledger-unavailable", "x"))
+        raise ApiError(503, Problem("database-unavailable", "x"))
     assert refused.value.status == 503
 
 
@@ -166,8 +166,8 @@ def test_the_launcher_without_gpus_is_not_pinned_to_a_node_of_another_pool() -> 
     where = {pod.role: pod.where for pod in gang_of(spec, "gpu", "r", plain="cpu").pods}
     assert (where["launcher"].node, where["worker"].node) == (None, "gpu1")
     assert {p.where.node for p in gang_of(spec, "gpu", "r").pods} == {"gpu1"}
-    facts = Facts(*[cast(Any, None)] * 5, pools=cast(Any, {"launcher": "cpu", "worker": "gpu"}))
-    facts = Facts(cast(Any, None), spec, *[cast(Any, None)] * 3, pools=facts.pools)
+    facts = RunContext(*[cast(Any, None)] * 5, pools=cast(Any, {"launcher": "cpu", "worker": "gpu"}))
+    facts = RunContext(cast(Any, None), spec, *[cast(Any, None)] * 3, pools=facts.pools)
     assert [facts.pinned(role) for role in roles] == [False, True]
 
 
@@ -184,7 +184,7 @@ def test_a_clock_that_was_set_back_charges_no_time_twice(store: Any) -> None:
 
 def test_the_api_is_ready_as_long_as_it_answers() -> None:
     def away() -> None:
-        raise OSError("no ledger")
+        raise OSError("no database")
 
     client = TestClient(internal(cast(Any, SimpleNamespace(queues=away))))
     assert (client.get("/ready").status_code, client.get("/healthz").status_code) == (200, 503)

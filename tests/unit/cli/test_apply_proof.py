@@ -192,7 +192,7 @@ def test_nobody_is_told_apart_in_a_full_or_a_dry_run(installed, nodes, playbooks
 
 def test_what_is_wrong_in_itself_is_never_proven_even_if_it_was_so_before(installed, nodes, playbooks):
     nodes.values["comp1", "unit prometheus"] = "!inactive"
-    playbooks.mends = False
+    playbooks.fixes = False
     for _ in range(2):
         installed("apply")
         assert playbooks.phases == ["monitoring"]

@@ -1,4 +1,4 @@
-"""A vault that is gone is not made anew while what was made with it is there."""
+"""A vault that is gone is not recreated while what was made with it is there."""
 
 import json
 import shutil

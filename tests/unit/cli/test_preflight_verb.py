@@ -59,7 +59,7 @@ def test_one_fault_of_many_nodes_is_one_line_and_the_worst_comes_first(avadm):
         "! space 3 MiB, wanted 9 MiB: cpu02",
         "✓ clocks",
     ]
-    assert "2 errors to mend first" in out
+    assert "2 errors to fix first" in out
 
 
 def test_a_waived_finding_is_shown_with_its_waiver_and_fails_nothing(avadm):

@@ -117,7 +117,7 @@ def test_offline_keeps_nothing_and_tries_nothing(avadm, kept):
 def test_a_deep_plan_tries_what_has_to_run_and_only_that(installed, nodes, playbooks, tmp_path):
     nodes.values["comp1", "file /etc/base"] = "wrong"
     ledger = (tmp_path / ".avadm" / "t" / "ledger.json").read_text()
-    playbooks.mends = False
+    playbooks.fixes = False
     said = installed("plan", "--deep")
     assert said.exit_code == 0, said.output
     assert playbooks.phases == ["base"]

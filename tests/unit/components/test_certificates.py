@@ -1,4 +1,4 @@
-"""Certificates: who gets which, that they verify for what they are and nothing else, and when they are made anew."""
+"""Certificates: who gets which, that they verify for what they are and nothing else, and when they are recreated."""
 
 import time
 from contextlib import suppress

@@ -212,7 +212,7 @@ OURS, OTHER = "our-fsid", "other-fsid"
 
 
 def marked(node, cluster, unread=""):
-    """Let the disk be refused by its node, which was installed anew, and bear an OSD's mark."""
+    """Let the disk be refused by its node, which was reinstalled, and bear an OSD's mark."""
     node.disks = [report(state="refused", reasons=["what ceph has written on it cannot be read"])]
     osds = [] if unread else [{"id": 3, "fsid": "u", "cluster": cluster}]
     node.answers["disks.zap.look"] = {"reasons": [], "osds": osds, "unread": unread}

@@ -160,7 +160,7 @@ GPU_ROW = [{"index": 0, "used_mib": 9000, "total_mib": 16384}]
 NO_BGP = "BGP not established with 10.0.0.32"
 OPEN = "kubelet (0123abc); open are CVE-2018-1002105"
 NOT_SET = "kube-apiserver has --anonymous-auth not set, wanted false"
-OLDER = "runc 1.0.2 is older than the mend of CVE-2024-21626"
+OLDER = "runc 1.0.2 is older than the fix of CVE-2024-21626"
 DOWN = ["node", "stor1:9100", "refused"]
 FIRING = {"name": "HostDown", "severity": "critical", "node": "stor1", "summary": "s", "remedy": "r"}
 FULL_ETCD = {"etcd_mvcc_db_total_size_in_bytes": 8000 * 2.0**20}
@@ -248,7 +248,7 @@ CASES = (
     bad("kube-versions", "comp1", "two releases", kube("comp1", kubelet="1.6.4")),
     warn("kube-versions", "comp1", "1.9.9", kube("comp1", kubelet="1.9.9")),
     warn("api-timeouts", "mast1", "60 s", put("mast1 haproxy", server=60)),
-    bad("kube-reset", "mast1", "made anew", put("mast1 kubernetes", since=NOW - DAY)),
+    bad("kube-reset", "mast1", "recreated", put("mast1 kubernetes", since=NOW - DAY)),
     warn("pods-pending", "lab/p1", "Unschedulable", pods(phase="Pending", waiting="Unschedulable")),
     warn("pods-crashing", "lab/p1 on comp1", "CrashLoop", pods(waiting="CrashLoopBackOff", restarts=7)),
     warn("pods-images", "lab/p1", "ErrImagePull", pods(phase="Pending", waiting="ErrImagePull")),

@@ -58,7 +58,7 @@ def room(tmp_path, monkeypatch):
             variables=Vars({"base_hosts": LINES, "packet_filter_rules": rules}, own),
             home=ROOT,
             fleet=nodes,
-            anew=lambda: nullcontext(second),
+            again=lambda: nullcontext(second),
             python="/usr/bin/python3",
             prints=Prints(),
         )

@@ -33,12 +33,12 @@ nodes:
 class Playbooks:
     """Plays playbooks: all goes well but what ``script`` says of a (phase, host), and but for phases in ``failing``.
 
-    A phase sets right on each node what it keeps there (``kept`` by phase, or ``own`` by host), unless ``mends`` is
+    A phase sets right on each node what it keeps there (``kept`` by phase, or ``own`` by host), unless ``fixes`` is
     false; what is found there afterwards is in the nodes' values.
     """
 
     def __init__(self, nodes):
-        self.nodes, self.requests, self.mends = nodes, [], True
+        self.nodes, self.requests, self.fixes = nodes, [], True
         self.script, self.kept, self.own, self.failing = {}, {}, {}, set()
 
     @property
@@ -56,7 +56,7 @@ class Playbooks:
         tell(Kind.TASK_START, task="role : Work")
         for host in request.limit:
             items = self.own.get(host, self.kept.get(request.phase, ()))
-            if self.mends and not request.check:
+            if self.fixes and not request.check:
                 self.nodes.values.update({self.nodes.key(host, item): "right" for item in items})
             kind, message = self.script.get((request.phase, host), (usual, ""))
             tell(Kind.HOST_START, host=host, task="role : Work")

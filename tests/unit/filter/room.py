@@ -206,7 +206,7 @@ def revert(room, job):
 
 
 def going_on(room, job):
-    """Load the first rules while there is a connection to a port that they refuse: who is outside goes on to speak first."""
+    """Load the first rules while there is a connection to a port that they refuse: who is outside continues to speak first."""
     code = (
         "import socket, sys; l = socket.socket(); l.bind(('', 7000)); l.listen(); print('ready', flush=True); c, _ = l.accept(); "
         "c.sendall(b'1'); print(c.recv(1), flush=True)"

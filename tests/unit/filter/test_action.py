@@ -1,4 +1,4 @@
-"""The controller's half: it comes in anew before rules are kept, and says what became of a node that is cut off."""
+"""The controller's half: it comes in again before rules are kept, and says what became of a node that is cut off."""
 
 import importlib.util
 from pathlib import Path

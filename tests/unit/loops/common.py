@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ava.store.open import open_store
-from tests.unit.ava import ledger
-from tests.unit.ava.operator.room import furnish
+from ava.db.database import open_database
+from tests.unit.ava import migrated_database
+from tests.unit.ava.operator.fake_cluster import furnish
 
 Patch = pytest.MonkeyPatch
 
@@ -46,7 +46,7 @@ def until(work: Callable[[], Awaitable[object]], reached: Callable[[], object], 
 
 
 def opened(tmp_path: Path) -> Any:
-    store = open_store(ledger.copied(tmp_path))
+    store = open_database(migrated_database.copied(tmp_path))
     furnish(store)
     return store
 

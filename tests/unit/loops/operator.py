@@ -14,13 +14,13 @@ from ava.operator import __main__ as operator_program
 from ava.operator.config import Notices
 from ava.operator.controller import Controller
 from ava.operator.disks import Disks
-from ava.operator.ledger import Threads
-from ava.operator.load import Load
+from ava.operator.db_executor import DbExecutor
+from ava.operator.request_load import RequestLoad
 from ava.operator.metrics import Metrics as OperatorMetrics
-from ava.operator.notices import Courier
+from ava.operator.notifications import Notifier
 from ava.operator.outbox import Outbox
-from ava.operator.queue import Queue
-from tests.unit.ava.operator.room import now, start
+from ava.operator.work_queue import WorkQueue
+from tests.unit.ava.operator.fake_cluster import now, start
 from tests.unit.loops.common import (
     Odd,
     Patch,
@@ -38,13 +38,13 @@ POISON = "=?utf-8?q?=0a?=@x.org"
 
 def courier(tmp_path: Path, monkeypatch: Patch) -> None:
     """The address that ended the operator's leadership again and again: another user's notice comes after it."""
-    store, hooked, mailed, threads = opened(tmp_path), list[str](), list[str](), Threads(2)
-    monkeypatch.setattr("ava.store.people.email_problems", lambda email, where: [])
+    store, hooked, mailed, threads = opened(tmp_path), list[str](), list[str](), DbExecutor(2)
+    monkeypatch.setattr("ava.db.users.email_problems", lambda email, where: [])
     store.add_user("eve", POISON, "hash", now(), state=UserState.ACTIVE, email_confirmed=True)
     store.add_member("vision", "eve", now())
     said = Spec.model_validate({"image": "i"})
     plain = said.model_dump(mode="json")
-    made = store.put_definition("eve", Kind.TRAINING, "bad", plain, now())
+    made = store.save_definition("eve", Kind.TRAINING, "bad", plain, now())
     more = {"queue": "default", "priority": 50, "cluster": "default"}
     bad = store.submit(made.id, "k", now(), asks=said.asks(), spec=plain, **more)
     for id in (bad.id, start(store, name="good").id):
@@ -54,13 +54,13 @@ def courier(tmp_path: Path, monkeypatch: Patch) -> None:
     async def post(hook: object, document: dict[str, Any]) -> None:
         hooked.append(document["name"])
 
-    monkeypatch.setattr("ava.operator.notices.post", post)
-    monkeypatch.setattr("ava.operator.notices.send", lambda mail, what: mailed.append(what["To"]))
+    monkeypatch.setattr("ava.operator.notifications.post", post)
+    monkeypatch.setattr("ava.operator.notifications.send", lambda mail, what: mailed.append(what["To"]))
     settings = {
         "mail": {"host": "h", "port": 25, "sender": "ava@x.org", "tls": "none"},
         "webhook": {"url": "http://h/"},
     }
-    it = Courier(store, threads, Notices.model_validate(settings), OperatorMetrics("default"))
+    it = Notifier(store, threads, Notices.model_validate(settings), OperatorMetrics("default"))
     until(it.run, lambda: not store.open_messages(Topic.NOTICE))
     threads.close()
     assert hooked == ["bad", "good"] and mailed == ["ann@example.org"]
@@ -78,7 +78,7 @@ def work(tmp_path: Path, monkeypatch: Patch) -> None:
     async def end(seqs: object) -> None: ...
 
     async def go() -> None:
-        queue = Queue()
+        queue = WorkQueue()
         queue.add("bad")
         queue.add("good")
         it = anything(
@@ -108,7 +108,7 @@ def outbox(tmp_path: Path, monkeypatch: Patch) -> None:
     )
 
     async def go() -> None:
-        queue = Queue()
+        queue = WorkQueue()
         await Outbox(cast(Any, store), cast(Any, called), queue, "default").take()
         assert await queue.get() == "good"
 
@@ -146,7 +146,7 @@ def load(tmp_path: Path, monkeypatch: Patch) -> None:
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        it = Load([f"{base}/bad", f"{base}/good"])
+        it = RequestLoad([f"{base}/bad", f"{base}/good"])
         await it.look()
         assert [len(seen) for seen in it._seen.values()] == [0, 1]
         await runner.cleanup()
@@ -178,10 +178,10 @@ LOOPS = {
     "ava/operator/__main__.py:operate.lead": operator_leads,
     "ava/operator/controller.py:Controller._always": always,
     "ava/operator/controller.py:Controller._work": work,
-    "ava/operator/notices.py:Courier.run": courier,
+    "ava/operator/notifications.py:Courier.run": courier,
     "operator step disks": disks,
     "operator step load": load,
     "operator step outbox": outbox,
-    "operator step sign of life": always,
+    "operator step heartbeat": always,
     "operator step sweep": always,
 }

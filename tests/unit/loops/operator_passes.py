@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from ava.kube.resources import PODS
 from ava.operator.metrics import Metrics as OperatorMetrics
-from ava.operator.mounting import PATIENCE, Mounting
+from ava.operator.volume_errors import PATIENCE, VolumeErrors
 from ava.operator.orphans import Orphans
-from ava.operator.terminating import Watchdog
-from ava.operator.unwatched import Unwatched
+from ava.operator.stuck_pods import Watchdog
+from ava.operator.secret_cache import SecretCache
 from tests.unit.loops.common import (
     Odd,
     Patch,
@@ -30,7 +30,7 @@ def whole_pass(tmp_path: Path, monkeypatch: Patch) -> None:
             raise Odd("planted")
         return [], "1"
 
-    asyncio.run(Unwatched(anything(list=list_), PODS, labels="").refresh({"bad", "good"}))
+    asyncio.run(SecretCache(anything(list=list_), PODS, labels="").refresh({"bad", "good"}))
     assert asked == ["bad", "good"]
     removed: list[str] = []
 
@@ -100,7 +100,7 @@ def volumes(tmp_path: Path, monkeypatch: Patch) -> None:
         for uid in ("bad", "good")
     }
     clock = iter((0.0, PATIENCE + 1))
-    it = Mounting(
+    it = VolumeErrors(
         anything(pods=anything(objects=pods), client=anything(list=list_)),
         lambda run: None,
         lambda: next(clock),

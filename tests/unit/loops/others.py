@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from ava.api import idle
+from ava.services.workbenches import idle
 from ava.domain.idle import Step
-from ava.gate.app import Gate
-from ava.jump import connections, sessions
-from ava.kube.mirror import Mirror
+from ava.gateway.http.app import HttpGateway
+from ava.gateway.ssh import connections, sessions
+from ava.kube.informer import Informer
 from ava.kube.resources import PODS
 from tests.unit.loops.common import (
     Odd,
@@ -63,9 +63,9 @@ def idle_watch(tmp_path: Path, monkeypatch: Patch) -> None:
     )
     monkeypatch.setattr(idle, "EVERY", 0.01)
     monkeypatch.setattr("ava.domain.idle.step", step)
-    from ava.api.config import Idle
+    from ava.services.config import Idle
 
-    it = idle.Watch(services, Idle(hours=8, warn_hours=2), lambda runs: {})
+    it = idle.IdleWatcher(services, Idle(hours=8, warn_hours=2), lambda runs: {})
     ended = threading.Event()
     thread = threading.Thread(target=it.run, args=(ended,), daemon=True)
     thread.start()
@@ -88,7 +88,7 @@ def gate(tmp_path: Path, monkeypatch: Patch) -> None:
     it = anything(
         config=anything(every=0.0), open=anything(look=look), asks=None, cut=anything(inc=lambda n: None)
     )
-    until(lambda: Gate.watch(it), lambda: len(done) > 1)
+    until(lambda: HttpGateway.watch(it), lambda: len(done) > 1)
 
 
 def jump(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -139,15 +139,15 @@ def mirror(tmp_path: Path, monkeypatch: Patch) -> None:
             yield anything(type="ADDED", object={"metadata": name}, version="2")
         await asyncio.sleep(60)
 
-    monkeypatch.setattr("ava.kube.mirror.watch", stream)
-    it = Mirror(anything(list=list_), PODS)
+    monkeypatch.setattr("ava.kube.informer.watch", stream)
+    it = Informer(anything(list=list_), PODS)
     until(it.run, lambda: {name for _, name in it.objects} == {"good", "later"})
 
 
 LOOPS = {
-    "ava/api/idle.py:Watch.run": idle_watch,
-    "ava/gate/app.py:Gate.watch": gate,
-    "ava/jump/connections.py:main": jump_connections,
-    "ava/jump/sessions.py:main": jump,
-    "ava/kube/mirror.py:Mirror.run": mirror,
+    "ava/services/workbenches/idle.py:Watch.run": idle_watch,
+    "ava/gateway/http/app.py:Gate.watch": gate,
+    "ava/gateway/ssh/connections.py:main": jump_connections,
+    "ava/gateway/ssh/sessions.py:main": jump,
+    "ava/kube/informer.py:Mirror.run": mirror,
 }

@@ -6,16 +6,16 @@ import asyncio
 from pathlib import Path
 from typing import Any, cast
 
-from ava.domain.placement.decide import Decisions
+from ava.domain.placement.schedule_pass import Decisions
 from ava.scheduler import program
-from ava.scheduler.acting import Acting as Scheduler
-from ava.scheduler.binding import Binder
+from ava.scheduler.leader_session import LeaderSession as Scheduler
+from ava.scheduler.binder import Binder
 from ava.scheduler.cache import Cache
 from ava.scheduler.metrics import Metrics
-from ava.scheduler.placing import Placer
-from ava.scheduler.rights import Binder as Rights
-from ava.scheduler.telling import Teller
-from tests.unit.ava.scheduler import things
+from ava.scheduler.placement_loop import PlacementLoop
+from ava.scheduler.rbac import RoleBinder as Rights
+from ava.scheduler.event_reporter import ConditionReporter
+from tests.unit.ava.scheduler import builders
 from tests.unit.loops.common import (
     Odd,
     Patch,
@@ -51,7 +51,7 @@ def signing(tmp_path: Path, monkeypatch: Patch) -> None:
 
 def binder(tmp_path: Path, monkeypatch: Patch) -> None:
     """The first pod's notes and the second's bind raise: both are sent again, and the third is bound."""
-    from ava.domain.placement.model import Pod, Where
+    from ava.domain.placement.model import Pod, PlacementConstraints
     from ava.domain.resources import Resources
 
     failed: list[str] = []
@@ -65,7 +65,7 @@ def binder(tmp_path: Path, monkeypatch: Patch) -> None:
         if pod.key == "x/a":
             raise Odd("planted")
 
-    binds = things.Binds(answer)
+    binds = builders.Binds(answer)
 
     async def go() -> None:
         it = Binder(binds, Metrics(), refused=lambda pod: None, wanted=lambda pod: True, notes=notes, width=1)
@@ -77,7 +77,7 @@ def binder(tmp_path: Path, monkeypatch: Patch) -> None:
 
 def placer(tmp_path: Path, monkeypatch: Patch) -> None:
     """A gang that cannot be placed, and a pass that raises as a whole."""
-    from ava.domain.placement import decide as module
+    from ava.domain.placement import schedule_pass as module
     from ava.domain.placement.pools import DEFAULT
 
     real, told = module.place, list[Decisions]()
@@ -98,10 +98,10 @@ def placer(tmp_path: Path, monkeypatch: Patch) -> None:
 
     async def go() -> None:
         cache = Cache(DEFAULT)
-        cache.on_node(None, things.node("n"))
+        cache.on_node(None, builders.node("n"))
         for run in ("bad", "good"):
-            cache.on_pod(None, things.pod(run))
-        it = Placer(
+            cache.on_pod(None, builders.pod(run))
+        it = PlacementLoop(
             cache,
             anything(backlog=lambda: 0, put=put.extend),
             Metrics(),
@@ -118,13 +118,13 @@ def placer(tmp_path: Path, monkeypatch: Patch) -> None:
 def teller(tmp_path: Path, monkeypatch: Patch) -> None:
     from ava.domain.placement.model import Gang
     from ava.domain.problems import Problem
-    from ava.scheduler import read
+    from ava.scheduler import cluster_reader
 
     kept: list[str] = []
     seen = {
-        f"{p['metadata']['namespace']}/{p['metadata']['name']}": p for p in map(things.pod, ("bad", "good"))
+        f"{p['metadata']['namespace']}/{p['metadata']['name']}": p for p in map(builders.pod, ("bad", "good"))
     }
-    pods = [read.pod(thing, lambda gpu: "cards") for thing in seen.values()]
+    pods = [cluster_reader.pod(thing, lambda gpu: "cards") for thing in seen.values()]
 
     async def patch(kind: Any, name: str, *args: Any, **named: Any) -> None:
         if "bad" in name:
@@ -132,7 +132,7 @@ def teller(tmp_path: Path, monkeypatch: Patch) -> None:
         kept.append(name)
 
     async def go() -> None:
-        it = Teller(anything(patch=patch), anything(waits_for=lambda run, why: None), seen.get, rate=1000)
+        it = ConditionReporter(anything(patch=patch), anything(waits_for=lambda run, why: None), seen.get, rate=1000)
         gangs = [Gang(pod.gang or pod.key, (pod,)) for pod in pods]
         it.tell(Decisions(waiting=gangs, reasons={g.key: [Problem("x", "x")] for g in gangs}))
         await it.run()
@@ -163,11 +163,11 @@ def rights(tmp_path: Path, monkeypatch: Patch) -> None:
 
 
 LOOPS = {
-    "ava/scheduler/acting.py:Acting._admitting": admitting,
-    "ava/scheduler/acting.py:Acting._signing": signing,
-    "ava/scheduler/binding.py:Binder.run": binder,
-    "ava/scheduler/placing.py:Placer.run": placer,
+    "ava/scheduler/leader_session.py:Acting._admitting": admitting,
+    "ava/scheduler/leader_session.py:Acting._signing": signing,
+    "ava/scheduler/binder.py:Binder.run": binder,
+    "ava/scheduler/placement_loop.py:Placer.run": placer,
     "ava/scheduler/program.py:Program.run": scheduler_leads,
-    "ava/scheduler/rights.py:Binder.run": rights,
-    "ava/scheduler/telling.py:Teller.run": teller,
+    "ava/scheduler/rbac.py:Binder.run": rights,
+    "ava/scheduler/event_reporter.py:Teller.run": teller,
 }

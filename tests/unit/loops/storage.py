@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ava.storage import __main__ as storage
-from ava.storage.acting import Acting as Storage
-from ava.storage.cached import Cached
-from ava.storage.metrics import Metrics as StorageMetrics
-from ava.storage.snapshots import Snapshots
-from tests.unit.ava.operator.room import now
+from ava.files import __main__ as storage
+from ava.files.reconciler import Reconciler as Storage
+from ava.files.cache_stats import CacheStats
+from ava.files.metrics import Metrics as StorageMetrics
+from ava.files.snapshots import Snapshots
+from tests.unit.ava.operator.fake_cluster import now
 from tests.unit.loops.common import (
     Odd,
     Patch,
@@ -34,7 +34,7 @@ def storage_leads(tmp_path: Path, monkeypatch: Patch) -> None:
 
 def storage_acts(tmp_path: Path, monkeypatch: Patch) -> None:
     """Of messages and of folders each first one raises; then what is done beside, and the look as a whole."""
-    from ava.domain.data_sets import Wanted
+    from ava.domain.data_sets import FolderSpec
     from ava.domain.folders import Folder, FolderKind
 
     made, looked, alive = list[str](), list[str](), list[Any]()
@@ -94,7 +94,7 @@ def again(tmp_path: Path, monkeypatch: Patch) -> None:
     """A look that raises is made again; of snapshots and of what is cached, one that raises leaves the others theirs."""
     done: list[Any] = []
     until(lambda: storage.again(bad_first_async(done), 0.0), lambda: len(done) > 1)
-    for kind in (Snapshots, Cached):
+    for kind in (Snapshots, CacheStats):
         seen: list[str] = []
 
         async def step(one: Any, seen: list[str] = seen) -> Any:
@@ -111,10 +111,10 @@ def again(tmp_path: Path, monkeypatch: Patch) -> None:
             monkeypatch.setattr(Snapshots, "_keep", lambda self, one: step(one))
             assert asyncio.run(Snapshots(store, anything(), "x", now).look()) == 1
         else:
-            monkeypatch.setattr("ava.storage.cached.CACHED", ("cache",))
-            monkeypatch.setattr(Cached, "_look", lambda self, known, one, silent: step(one))
-            it = Cached(store, anything(), "x", ["cache-0"], now)
-            monkeypatch.setattr(Cached, "_silent", lambda self: asyncio.sleep(0, ()))
+            monkeypatch.setattr("ava.files.cache_stats.CACHED", ("cache",))
+            monkeypatch.setattr(CacheStats, "_look", lambda self, known, one, silent: step(one))
+            it = CacheStats(store, anything(), "x", ["cache-0"], now)
+            monkeypatch.setattr(CacheStats, "_silent", lambda self: asyncio.sleep(0, ()))
             asyncio.run(it.look())
         assert seen == ["bad", "good"]
 
@@ -136,8 +136,8 @@ def away(tmp_path: Path, monkeypatch: Patch) -> None:
 
 
 LOOPS = {
-    "ava/storage/__main__.py:Program._away": away,
-    "ava/storage/__main__.py:Program._lead": storage_leads,
-    "ava/storage/__main__.py:again": again,
-    "ava/storage/acting.py:Acting.run": storage_acts,
+    "ava/files/__main__.py:Program._away": away,
+    "ava/files/__main__.py:Program._lead": storage_leads,
+    "ava/files/__main__.py:again": again,
+    "ava/files/reconciler.py:Acting.run": storage_acts,
 }

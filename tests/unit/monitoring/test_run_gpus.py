@@ -125,10 +125,10 @@ def test_grafana_and_the_web_site_ask_for_what_is_recorded(monkeypatch):
     monkeypatch.syspath_prepend(str(ROLES / "grafana/dashboards"))
     import gpu_users
 
-    from ava.web import figures
+    from ava.web import metrics
 
     titles = dict.fromkeys(("gpu", "cpu", "memory"), "")
-    asked = gpu_users.build() + figures.charts("ns", "r1", 1, titles)[0].query
+    asked = gpu_users.build() + metrics.charts("ns", "r1", 1, titles)[0].query
     named = set(re.findall(r"\brun:[a-z_]+:[a-z]+", asked))
     assert named == {RECORD}
     assert f"record: {RECORD}\n" in AVA.read_text()

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from ava.api.identity import digest
+from ava.services.auth.caller import digest
 from ava.client import Client
 from avadm.cli.main import App, cli
 from avadm.people import reach

@@ -229,7 +229,7 @@ def test_the_module_drains_once_and_tells_what_is_left():
     kubectl = Kubectl(pod("a"), pod("b"), kept={"b": 99})
     assert ensure(node(kubectl), "drained", 60, check_mode=True) == (True, [])
     assert kubectl.states == [False]
-    left = r"stays cordoned; pods that are left: shop/b\. The next run goes on"
+    left = r"stays cordoned; pods that are left: shop/b\. The next run continues"
     with pytest.raises(DrainError, match=left):
         ensure(node(kubectl), "drained", 15)
     kubectl.kept = {}

@@ -92,7 +92,7 @@ def ensure(tmp_path, etcd, number=3, *, check=False, ask=nobody, **more):
         "peer_cacert": None,
         "peer_cert": None,
         "founded": {},
-        "anew": False,
+        "again": False,
         "marks": str(tmp_path / "founded"),
         **FILES,
         "name": f"m{number}",

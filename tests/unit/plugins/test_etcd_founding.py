@@ -72,7 +72,7 @@ def test_who_was_removed_on_purpose_joins_the_cluster_of_its_mark_alone(tmp_path
 
 def test_all_that_was_lost_can_be_given_up_by_name(tmp_path):
     mark(tmp_path)
-    assert ensure(tmp_path, Etcd(answers=False), founded={"m1": OURS}, anew=True) == (True, "new")
+    assert ensure(tmp_path, Etcd(answers=False), founded={"m1": OURS}, again=True) == (True, "new")
 
 
 FIRST = {"id": 1, "name": "m1", "peerURLs": [peer(1)]}

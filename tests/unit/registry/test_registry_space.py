@@ -194,7 +194,7 @@ def test_who_sends_too_much_is_cut_and_nobody_else(folder):
     with (moved / "data").open("ab") as sending:
         sending.write(b"z" * 100)
         sending.flush()
-        # Whoever waits a day before they go on finds it no less empty.
+        # Whoever waits a day before they continue finds it no less empty.
         cut.empty(str(folder.root), later)
         assert (moved / "data").stat().st_size == 0
     cut.empty(str(folder.root), later)

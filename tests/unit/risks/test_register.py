@@ -74,7 +74,7 @@ def test_the_caches_log4j_has_the_mends():
         line.split()[1] for line in (FOLDER / "recipes/alluxio/jars.sha256").read_text().splitlines() if line
     ]
     assert [j for j in jars if "log4j-core" in j] == ["log4j-core-2.17.1.jar"]
-    # reload4j is log4j 1 with its holes mended.
+    # reload4j is log4j 1 with its holes fixed.
     assert not [j for j in jars if j.startswith("log4j-1")]
 
 

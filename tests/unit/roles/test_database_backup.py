@@ -160,7 +160,7 @@ def test_pgbackrest_runs_as_postgres_and_sql_is_no_argument(place):
     one.sql("SELECT secret")
     one.pgbackrest("info")
     assert {user for user, _ in one.node.asked} == {"postgres"}
-    # Before anything else: functions of a data base's owner are never found first.
+    # Before anything else: functions of a database's owner are never found first.
     assert one.node.sent[0].startswith("SET search_path = pg_catalog;\n")
     assert not any("secret" in line for _, line in one.node.asked)
 
@@ -182,7 +182,7 @@ LIVING = {
         ),
         ({"ava": {"rows": {"public.runs": 5000}, "revision": ["0004"]}}, ["public.charges is missing"]),
         ({"ava": {**LIVING["ava"], "revision": ["0003"]}}, ["has the revision ['0003'], wanted ['0004']"]),
-        ({"ava": None}, ["the data base ava is missing"]),
+        ({"ava": None}, ["the database ava is missing"]),
     ],
 )
 def test_what_was_restored_is_held_against_the_living(change, said):

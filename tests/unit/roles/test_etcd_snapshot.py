@@ -10,7 +10,7 @@ from tests.unit.fakes.roles import ROLES
 from tests.unit.fakes.running import sh, stub
 
 SCRIPT = ROLES / "etcd/files/avadm-etcd"
-DATA = b"data base" * 100
+DATA = b"database" * 100
 WHOLE = DATA + hashlib.sha256(DATA).digest()
 
 

@@ -3,8 +3,8 @@
 import re
 
 from ava.domain.folders import Bound
-from ava.domain.pods import Site, pod
-from tests.unit.ava.domain.test_pods import GROUP, place
+from ava.operator.manifests.pod import PodDefaults, pod
+from tests.unit.ava.operator.manifests.test_pod import GROUP, place
 from tests.unit.fakes.roles import ROLES
 from tests.unit.site.test_render_ava import objects
 from tests.unit.site.test_render_ava_tunnels import racks
@@ -47,7 +47,7 @@ def test_folders_of_nodes_are_read_only_but_for_those_with_a_reason(tmp_path):
     code = {"git": {"url": "https://code.test/a.git", "commit": "0" * 40}}
     mpi = {"distributed": "mpi", "roles": [{"name": "launcher"}, {"name": "worker"}]}
     for spec in ({}, code, mpi):
-        thing = pod(place(spec, groups=(GROUP,), data=data), Site(mount="/mnt/cephfs", git_image="git"))[
+        thing = pod(place(spec, groups=(GROUP,), data=data), PodDefaults(mount="/mnt/cephfs", git_image="git"))[
             "spec"
         ]
         found |= written("run", thing)

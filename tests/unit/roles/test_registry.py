@@ -54,7 +54,7 @@ def test_users_are_served_where_somebody_gives_out_tokens(tokens, units):
     servers = value("{{ _registry_servers }}", **have)
     assert len(servers) == units
     lines = value("{{ _registry_gc_service }}", **have).splitlines()
-    # All who write stand still while layers are removed, and go on afterwards.
+    # All who write stand still while layers are removed, and continue afterwards.
     for key, verb in (("ExecStartPre", "stop"), ("ExecStopPost", "start")):
         [line] = [x for x in lines if x.startswith(f"{key}=")]
         assert line.split(f" {verb} ")[1].split() == [x["unit"] for x in servers if x["writes"]]

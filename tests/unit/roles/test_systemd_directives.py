@@ -45,7 +45,7 @@ def table(name: str = "systemd_directives.yml") -> dict[str, dict[str, int]]:
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Return the directives of all units in a file; lines that go on, comments and Jinja are passed over."""
+    """Return the directives of all units in a file; lines that continue, comments and Jinja are passed over."""
     section, goes_on = "", False
     for number, text in enumerate(path.read_text().splitlines(), start=1):
         where = f"{path.relative_to(ROOT)}:{number}"

@@ -31,7 +31,7 @@ class Server(paramiko.ServerInterface):
     Attributes:
         host_key: what it shows of itself.
         accept: public keys let in.
-        password: password let in, or None for no password log-ins.
+        password: password let in, or None for no password logins.
         env: environment of the commands.
         commands: the lines that were run, in order.
         sessions: channels at once that it takes, as sshd's MaxSessions; ``refused`` counts those beyond.

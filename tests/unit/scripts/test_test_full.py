@@ -1,4 +1,4 @@
-"""scripts/test-full with stages that only note that they ran: it goes on, repeats what did not pass, and tells the truth."""
+"""scripts/test-full with stages that only note that they ran: it continues, repeats what did not pass, and tells the truth."""
 
 import os
 import shutil

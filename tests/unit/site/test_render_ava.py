@@ -381,7 +381,7 @@ def test_workbenches_are_stopped_and_have_disks_only_where_the_site_says_so(tmp_
     assert pods["containers"][1]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     # What looks up keys and what closes connections speak of one folder.
     start, config = pods["containers"][0]["command"][-1], jump["ConfigMap doors"]["data"]["sshd_config"]
-    assert "/ava/jump/connections.py http://told:" in start and " /usr/sbin/sshd -D " in start
+    assert "/ava/gateway/ssh/connections.py http://told:" in start and " /usr/sbin/sshd -D " in start
     assert start.count("/dev/shm/connections") == config.count("/dev/shm/connections") == 1
 
 

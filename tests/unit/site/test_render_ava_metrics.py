@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from ava.api.config import Config as Api
+from ava.services.config import Config as Api
 from avadm.components import ava as component
 from avadm.components import monitoring as parts
 from avadm.render import ava, ava_services, database, logs

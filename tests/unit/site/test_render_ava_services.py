@@ -5,7 +5,7 @@ import base64
 import pytest
 import yaml
 
-from ava.api.config import Config as Api
+from ava.services.config import Config as Api
 from ava.operator.config import Config as Operator
 from avadm import components
 from avadm.errors import AvadmError

@@ -149,7 +149,7 @@ def test_a_member_changes_its_own_copies_alone_reads_all_and_has_no_key_of_the_b
         assert ("s3:GetObject", "avadm-etcd/*") in mine
         assert ("s3:ListBucket", "avadm-etcd") in mine
         assert {"s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"} <= {a for a, _ in mine}
-    # The owner's key is made anew: all members had the one of before.
+    # The owner's key is recreated: all members had the one of before.
     assert bucket["access_key"] == "{{ vault_s3_access_avadm_copies }}"
     assert "avadm_copies" not in json.dumps(out.hosts)
     assert not {"vault_s3_access_avadm_etcd", "vault_s3_secret_avadm_etcd"} & set(out.secrets)

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 from platform_fakes import GPUS, Run
 
-from ava.api.schemas.people import UserOut
-from ava.api.schemas.work import Amounts, ClusterOut, NodeOut, PodOut, RunOut
+from ava.schemas.users import UserOut
+from ava.schemas.runs import Amounts, ClusterOut, NodeOut, PodOut, RunOut
 from ava.client import Client, Problem, Refused
 from avadm_validation.suites.platform.journal import ENDED
 

@@ -14,7 +14,7 @@ class View:
     """A good platform's; its attributes are what faults change.
 
     Attributes:
-        stale: whether panels go on telling what was at first.
+        stale: whether panels continue telling what was at first.
         platform_adds: GPUs that the platform believes taken beside those that are.
         forgets: whether the ledger charges nothing.
         lists: whether the form lists nodes; ``form_adds``: free GPUs that it tells too many.

@@ -1,4 +1,4 @@
-"""The mount that hangs, on this machine: who looks into it is ended by no signal, until it is mended or its time is over."""
+"""The mount that hangs, on this machine: who looks into it is ended by no signal, until it is fixed or its time is over."""
 
 import os
 import subprocess

@@ -65,7 +65,7 @@ def opening(name, checks, beside, first=(), act=lambda check: None):
 
 
 def meeting(*names):
-    """Return an act of checks that go on once all of them are at work."""
+    """Return an act of checks that continue once all of them are at work."""
     barrier = threading.Barrier(len(names))
     return lambda name: barrier.wait(LIMIT_S) if name in names else None
 

@@ -157,7 +157,7 @@ def test_what_does_not_answer_is_taken_out_of_kubelets_sight_and_never_looks_lik
     assert node.table == []
     node.dead.clear()
     node.mount()
-    assert node.shown(PODS[0]) == "nfs.test:/export/faces", "and it is mounted anew when it is back"
+    assert node.shown(PODS[0]) == "nfs.test:/export/faces", "and it is mounted again when it is back"
 
 
 def test_a_server_that_answers_again_begins_anew(node):

@@ -25,7 +25,7 @@ class KubeTarget:
         outside: a node that is not part of the cluster, "" where there is none.
         gpu_nodes: nodes with GPUs.
         masters: nodes that run the control plane.
-        etcd: nodes that keep its data base.
+        etcd: nodes that keep its database.
         cluster_domain: domain of the cluster's own names.
         classes: storage classes that the site has.
         default_class: the one of claims that name none, "" for none.

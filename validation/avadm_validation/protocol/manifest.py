@@ -1,4 +1,4 @@
-"""The manifest of a run: what each check came to, written among the raw files while the run goes on.
+"""The manifest of a run: what each check came to, written among the raw files while the run continues.
 
 ``raw/manifest.json`` is ``{"checks": [{"id", "own", "sha256"}], "report": sha256}``. ``own`` is the verdict that a
 check reported itself (it could not be measured, a precondition was not met), which no metric tells. The digests are of

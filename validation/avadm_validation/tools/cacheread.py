@@ -1,6 +1,6 @@
 """Writes files whose bytes follow from their names, reads them through a cache, and tells what was wrong; Python 2.7 and 3.
 
-Nothing is compared with a list that somebody wrote down: the reader makes each file's bytes anew from seed, version, name
+Nothing is compared with a list that somebody wrote down: the reader makes each file's bytes again from seed, version, name
 and size. Prints one JSON object.
 """
 

@@ -206,7 +206,7 @@ def main():
     p.add_argument("--limit", type=float, default=60)
     p.add_argument("--seconds", type=float, default=5)
     p.add_argument(
-        "--least", type=int, default=0, help="go on beyond --seconds until so many requests are timed"
+        "--least", type=int, default=0, help="continue beyond --seconds until so many requests are timed"
     )
     p.add_argument("--most", type=float, default=0, help="but not longer than this, seconds")
     a = p.parse_args()

@@ -70,7 +70,7 @@ def digest(data):
 
 
 def body(s3, bucket, key, **more):
-    """Return an object's content; asked anew when the connection ends within it, as boto3's own downloads do."""
+    """Return an object's content; asked again when the connection ends within it, as boto3's own downloads do."""
     from botocore.exceptions import HTTPClientError
     from s3transfer.utils import S3_RETRYABLE_DOWNLOAD_ERRORS
 

@@ -23,7 +23,7 @@ def judge(context: PreflightContext) -> list[Finding]:
                     where="/etc/os-release",
                     found=os["name"] or f"{os['id']} {os['release']}",
                     wanted=f"{name} {release} (profile {context.profile.name})",
-                    remedy="Install the node anew, or choose the profile that fits in the site file.",
+                    remedy="Install the node again, or choose the profile that fits in the site file.",
                     host=node.name,
                 )
             )

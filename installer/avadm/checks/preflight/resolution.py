@@ -5,7 +5,7 @@ from __future__ import annotations
 from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 
-SLOW = 2.0  # seconds; a resolver's time-out for one dead server is 5, and each ssh log-in may wait for it
+SLOW = 2.0  # seconds; a resolver's time-out for one dead server is 5, and each ssh login may wait for it
 
 
 def judge(context: PreflightContext) -> list[Finding]:
@@ -27,7 +27,7 @@ def judge(context: PreflightContext) -> list[Finding]:
                 found.append(_finding(node.name, what, ", ".join(answer), wanted, remedy))
         slowest = max((got["seconds"] for got in fact.values()), default=0.0)
         if slowest > SLOW:
-            remedy = "Remove dead servers from /etc/resolv.conf: every log-in waits for them."
+            remedy = "Remove dead servers from /etc/resolv.conf: every login waits for them."
             what = "The node's resolver is slow."
             found.append(
                 _finding(node.name, what, f"{slowest:.1f} s for one name", f"below {SLOW:g} s", remedy)

@@ -30,7 +30,7 @@ WEBHOOKS: dict[str, tuple[str, dict[str, Any], tuple[tuple[str, str], ...], str]
         "Fail",
         GUARDED,
         (("CREATE", "ingresses"), ("UPDATE", "ingresses")),
-        "a tenant's Ingress may take the platform's name, and with it log-ins",
+        "a tenant's Ingress may take the platform's name, and with it logins",
     ),
     "endpoints.admission.avadm.io": (
         "Ignore",

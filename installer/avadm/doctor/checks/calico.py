@@ -82,7 +82,7 @@ def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         remedy = (
             "See that port 179 (TCP) is open to the neighbours that are named, and that calico-node runs there."
             if bgp
-            else "`journalctl -u calico-node -e` there; `systemctl restart calico-node`: pods' traffic goes on meanwhile."
+            else "`journalctl -u calico-node -e` there; `systemctl restart calico-node`: pods' traffic continues meanwhile."
         )
         yield bad(words or "calico-node does not answer", remedy=remedy)
 

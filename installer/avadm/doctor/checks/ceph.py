@@ -12,7 +12,7 @@ from avadm.doctor.model import Snapshot
 from avadm.quantity import quantity
 
 BOOTS_WARN, BOOTS_BAD = 3, 5
-"""Times that an OSD came up within half an hour: once is a restart, twice the mending of one."""
+"""Times that an OSD came up within half an hour: once is a restart, twice the fixing of one."""
 DETAILS = 4
 
 

@@ -68,7 +68,7 @@ CHECKS = (
         "database-standby",
         "database",
         "PostgreSQL without a synchronous standby: the loss of the primary loses data",
-        f"{_LIST}; a standby that cannot follow is copied anew by `avadm apply database --replace NODE`.",
+        f"{_LIST}; a standby that cannot follow is copied again by `avadm apply database --replace NODE`.",
         "database",
         _standby,
         ("database",),

@@ -1,4 +1,4 @@
-"""etcd: members, leader, size of its data base, alarms, how long its disk takes, snapshots."""
+"""etcd: members, leader, size of its database, alarms, how long its disk takes, snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubernetes' servers and nodes: why a node is not ready, pressure, versions, time-outs of watches, a cluster made anew."""
+"""Kubernetes' servers and nodes: why a node is not ready, pressure, versions, time-outs of watches, a cluster recreated."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _reset(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         if held and since - held[0] > NEWBORN_S:
             yield bad(
                 f"Kubernetes' data are of {_day(since)}, but a snapshot of etcd is of {_day(held[0])}: "
-                f"the data base was made anew since",
+                f"the database was recreated since",
                 n.name,
             )
 
@@ -182,7 +182,7 @@ CHECKS = (
     ),
     _site(
         "kube-reset",
-        "a cluster whose data was created anew, as by a one-off job that an upgrade ran again",
+        "a cluster whose data was created again, as by a one-off job that an upgrade ran again",
         "Stop what makes objects; `avadm-etcd ctl snapshot status FILE` shows what the old snapshots hold; restore the last one "
         "(docs/kubernetes.md). Find who ran the job: the audit log of the API servers.",
         _reset,

@@ -133,7 +133,7 @@ CHECKS = (
         "logs",
         "lines of a node that wait for a store, or are lost to it",
         "See whether that store answers (logs-store, logs-disk) and the network to it; raise components.logs.buffer_mib where "
-        "it was away for longer than the buffer lasts. The count of lost lines begins anew with `systemctl restart "
+        "it was away for longer than the buffer lasts. The count of lost lines begins again with `systemctl restart "
         "avadm-log-shipper`.",
         "log_shipper",
         _sent,

@@ -66,7 +66,7 @@ def _usage(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 _GATEWAY_REMEDY = (
     "`journalctl -u 'ceph-radosgw@*' -e` there and `ceph -s`; `avadm apply objects` starts it again. Where the certificate "
-    "is refused: `avadm apply objects` writes it anew."
+    "is refused: `avadm apply objects` writes it again."
 )
 CHECKS = (
     Check(

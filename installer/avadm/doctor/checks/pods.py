@@ -114,7 +114,7 @@ CHECKS = (
     _pods(
         "pods-images",
         "a pod whose image cannot be pulled",
-        "See that the registry runs (topic services) and holds the image (`skopeo inspect`); a wrong name is the user's to mend.",
+        "See that the registry runs (topic services) and holds the image (`skopeo inspect`); a wrong name is the user's to fix.",
         _images,
         "I6",
         "every image could be had",

@@ -34,7 +34,7 @@ def _holes(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for name, (version, enough) in sorted(data["packages"].items()):
         if not enough:
             holes = [i for r in register() if r.asked and name in r.asked.packages for i in r.ids]
-            yield bad(f"{name} {version} is older than the mend of {', '.join(holes)}")
+            yield bad(f"{name} {version} is older than the fix of {', '.join(holes)}")
 
 
 def _builds(commits: dict[str, str]) -> Iterator[Trouble]:
@@ -61,7 +61,7 @@ CHECKS = (
     Check(
         "known-holes",
         "risks",
-        "a server of Kubernetes that is not the patched build or has a dangerous flag; a package without a mend",
+        "a server of Kubernetes that is not the patched build or has a dangerous flag; a package without a fix",
         "docs/risks.md says what each hole is. `avadm artifacts build` and `avadm apply` bring the patched build and the flags; "
         "packages by the system's updates, or pinned in the profile.",
         "defences",

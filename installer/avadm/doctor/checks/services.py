@@ -125,7 +125,7 @@ CHECKS = (
         "ledger",
         "services",
         "a phase of the installation that has failed",
-        "See `avadm status` and `avadm runs show latest`; `avadm apply` goes on where it stood.",
+        "See `avadm status` and `avadm runs show latest`; `avadm apply` resumes where it stopped.",
         "",
         _ledger,
         scope="controller",

@@ -116,7 +116,7 @@ def create(
 
 
 def keep(docker: Docker, config: Config, node: LabNode, container: Inspected) -> str | None:
-    """Save what is installed in a container that must be made anew; return the image, None where it fails."""
+    """Save what is installed in a container that must be recreated; return the image, None where it fails."""
     if container["State"]["Status"] == "created":
         return None
     docker.run("stop", "-t", "20", container["Id"], timeout=60)
@@ -140,7 +140,7 @@ def make_ready(
                 where=f"container {container}",
                 found=f"ssh.service is {seen or 'not known: systemd is silent'}",
                 wanted="ssh.service active",
-                remedy=f"See `docker logs {container}`; `avadm lab down` and `avadm lab up` make it anew.",
+                remedy=f"See `docker logs {container}`; `avadm lab down` and `avadm lab up` make it again.",
                 host=node.name,
             )
         )

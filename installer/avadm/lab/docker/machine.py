@@ -177,7 +177,7 @@ class DockerDriver:
         }
 
     def _clear_away(self, unfit: list[tuple[LabNode, Inspected]]) -> dict[str, str]:
-        """Remove containers that must be made anew; return node to the image that keeps what they held."""
+        """Remove containers that must be recreated; return node to the image that keeps what they held."""
         kept = {}
         for node, found in unfit:
             if tag := container.keep(self.docker, self.config, node, found):
@@ -185,7 +185,7 @@ class DockerDriver:
                 self.report.note(f"{node.name} gets a new container; what is installed on it is kept")
             elif found["State"]["Status"] != "created":
                 self.report.note(
-                    f"{node.name} is made anew: what was installed on it is gone, its disks stay"
+                    f"{node.name} is recreated: what was installed on it is gone, its disks stay"
                 )
             self._remove_containers([found["Id"]])
         return kept

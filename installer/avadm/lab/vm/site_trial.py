@@ -121,7 +121,7 @@ class SiteTrial:
 
     def _bootstrap(self) -> None:
         names = sorted(m.name for m in MACHINES)
-        words = ("bootstrap", "--json", "--timeout", "120")  # seconds; one log-in takes ten without KVM
+        words = ("bootstrap", "--json", "--timeout", "120")  # seconds; one login takes ten without KVM
         self._site(allow_reboot=False)
         # Unlike a first bootstrap this one may not reboot, so its warning and preflight's error can be seen.
         first = json.loads(self.avadm("bootstrap, no reboots", *words, "--accept-host-keys"))["findings"]

@@ -80,7 +80,7 @@ def housed(draft: Draft) -> Iterator[Finding]:
         yield draft.warning(
             "ava-one-home",
             AVA,
-            "While this node is down, the platform is too; what runs goes on.",
+            "While this node is down, the platform is too; what runs continues.",
             f"1 worker without the role gpu: {found[0].name}",
             "2 workers without it",
             "Add a worker without GPUs.",

@@ -43,7 +43,7 @@ def replicas(draft: Draft) -> Iterator[Finding]:
             yield draft.warning(
                 "racks-without-reserve",
                 (*CEPH, "failure_domain"),
-                "After the loss of a rack its copies cannot be made anew: no other rack may take them.",
+                "After the loss of a rack its copies cannot be recreated: no other rack may take them.",
                 f"{quantity(ceph.replicas, 'replica')}, {quantity(len(domains), 'rack')} with OSDs: {', '.join(sorted(domains))}",
                 f"at least {quantity(ceph.replicas + 1, 'rack')} with the role osd",
                 "Spread the OSD nodes over one rack more, or set failure_domain: host.",
@@ -72,7 +72,7 @@ def replicas(draft: Draft) -> Iterator[Finding]:
         yield draft.warning(
             "min-replicas",
             path,
-            "With one copy left, writes go on: if that disk fails too, they are lost.",
+            "With one copy left, writes continue: if that disk fails too, they are lost.",
             f"{low} of {all_}",
             "2 of 3",
             "Use 3 replicas and min_replicas 2 where data goes before space.",

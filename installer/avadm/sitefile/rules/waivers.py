@@ -39,7 +39,7 @@ def ended(draft: Draft) -> Iterator[Finding]:
                 f"The waiver of {waiver.check} has ended: `avadm preflight` fails for it.",
                 waiver.until,
                 "a day to come",
-                f"Mend what it waived and remove it, or let {waiver.who} decide anew.",
+                f"Fix what it waived and remove it, or let {waiver.who} decide again.",
             )
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import httpx
 
-from ava.api import entry
-from ava.api.config import Oidc
-from ava.api.oidc import Provider
+from ava.services.auth import oidc_login
+from ava.services.config import Oidc
+from ava.services.auth.oidc import Provider
 from tests.unit.ava.api.oidc_provider import CLIENT, ISSUER, SECRET, FakeProvider
 from tests.unit.ava.api.site import Site, codes
 
@@ -21,7 +21,7 @@ def provided(site: Site, folder: Path) -> FakeProvider:
     settings = Oidc(
         issuer=ISSUER, client_id=CLIENT, secret_file=folder / "secret", address="https://ava.test"
     )
-    site.services.provider = Provider(settings, f"{settings.address}{entry.CALLBACK}", made.transport())
+    site.services.provider = Provider(settings, f"{settings.address}{oidc_login.CALLBACK}", made.transport())
     return made
 
 

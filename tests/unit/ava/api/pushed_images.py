@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 
-from ava.api.config import UserRegistry
-from ava.api.pushed import Pushed
-from ava.api.registry_tokens import signer
+from ava.services.config import UserRegistry
+from ava.services.registry.images import PushedImages
+from ava.services.registry.tokens import signer
 from bench.control_plane import Authority
 from tests.unit.ava.api.site import Site
 
@@ -64,7 +64,7 @@ def pushing(site: Site, accounts: dict[str, Any] | None = None) -> Counted:
     def client(answers: Callable[[httpx.Request], httpx.Response]) -> httpx.Client:
         return httpx.Client(base_url="https://registry.site", transport=httpx.MockTransport(answers))
 
-    site.services.pushed = Pushed(
+    site.services.pushed = PushedImages(
         signer(settings), client(counted.count), client(counted.remove), lambda: datetime.now(UTC)
     )
     return counted

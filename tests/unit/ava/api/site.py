@@ -1,4 +1,4 @@
-"""An AVA in this process: the API over a ledger in SQLite, people, groups, a fake source of logs, a clock that is set."""
+"""An AVA in this process: the API over a database in SQLite, people, groups, a fake source of logs, a clock that is set."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from cryptography.fernet import Fernet
 from fastapi import FastAPI
 
 from ava.api.app import frame
-from ava.api.config import Config, Limits
-from ava.api.guard import Guard
-from ava.api.identity import PREFIX, digest, new_secret
-from ava.api.logs.interface import LogLine, Pods, Target
-from ava.api.passwords import Passwords
-from ava.api.sealing import Sealer
-from ava.api.services import Services, services
+from ava.services.config import Config, Limits
+from ava.http.middleware import Middleware
+from ava.services.auth.caller import PREFIX, digest, new_secret
+from ava.services.logs.interface import LogLine, Pods, Target
+from ava.services.auth.passwords import Passwords
+from ava.services.auth.encryption import Sealer
+from ava.services.context import Context, new_context
 from ava.domain.model import Pool, Quota, User, UserState
 from ava.domain.resources import Resources
-from ava.store.interface import Store
-from ava.store.open import open_store
-from tests.unit.ava import ledger
+from ava.db.database import Database
+from ava.db.database import open_database
+from tests.unit.ava import migrated_database
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 CHEAP = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
@@ -50,18 +50,18 @@ SPEC = {"image": "registry.local/torch:2", "command": ["python", "train.py"]}
 
 @cache
 def _template(furnished: bool) -> Path:
-    """Return a ledger with its tables, or with people too, made once."""
+    """Return a database with its tables, or with people too, made once."""
     if not furnished:
-        return ledger.migrated()
-    path = ledger.migrated().with_name("furnished.db")
-    shutil.copy(ledger.migrated(), path)
-    store = open_store(f"sqlite:///{path}")
+        return migrated_database.migrated()
+    path = migrated_database.migrated().with_name("furnished.db")
+    shutil.copy(migrated_database.migrated(), path)
+    store = open_database(f"sqlite:///{path}")
     furnish(store)
     store.close()
     return path
 
 
-def person(store: Store, name: str, *, admin: bool = False, state: UserState = UserState.ACTIVE) -> User:
+def person(store: Database, name: str, *, admin: bool = False, state: UserState = UserState.ACTIVE) -> User:
     """Add a person whose password is WORD."""
     return store.add_user(
         name,
@@ -79,7 +79,7 @@ def _hashed() -> str:
     return Passwords(CHEAP).hash(WORD)
 
 
-def furnish(store: Store) -> None:
+def furnish(store: Database) -> None:
     """Add people: root2 (administrator), ann and ben (of group vision), eve (of none), and pools and queues."""
     person(store, "root2", admin=True)
     for name in ("ann", "ben", "eve"):
@@ -98,7 +98,7 @@ def furnish(store: Store) -> None:
 @cache
 def frame_of_all() -> FastAPI:
     """Return the application, made once: a test puts its own services into it."""
-    return frame(cast(Services, None))
+    return frame(cast(Context, None))
 
 
 class FakeLogs:
@@ -149,13 +149,13 @@ class Site:
     frame: Callable[[], FastAPI] = frame_of_all
 
     def __post_init__(self) -> None:
-        path = self.folder / "ledger.db"
+        path = self.folder / "database.db"
         shutil.copy(_template(self.furnished), path)
-        self.store = open_store(f"sqlite:///{path}")
+        self.store = open_database(f"sqlite:///{path}")
         settings = Config(sealing_key=Path("/nowhere"), limits=self.limits, **self.config)
         self.logs = FakeLogs()
         self.sealing_key = Fernet.generate_key()
-        self.services = services(
+        self.services = new_context(
             self.store,
             settings,
             Sealer([self.sealing_key]),
@@ -164,7 +164,7 @@ class Site:
             clock=lambda: self.now,
         )
         self.frame().state.services = self.services
-        self.app = Guard(self.frame(), settings.trusted_proxies)
+        self.app = Middleware(self.frame(), settings.trusted_proxies)
         self.loop = asyncio.new_event_loop()
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(app=self.app, client=("192.0.2.7", 4711)),
@@ -202,7 +202,7 @@ class Site:
 
     def state(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return every row that a refused request must leave as it was: table to rows, to be compared."""
-        with closing(sqlite3.connect(self.folder / "ledger.db")) as base:
+        with closing(sqlite3.connect(self.folder / "database.db")) as base:
             names = [
                 str(name) for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             ]

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ava.api import confirmation
-from ava.api.config import Limits
-from ava.api.services import rates
+from ava.services.auth import email_confirmation
+from ava.services.config import Limits
+from ava.services.context import rates
 from ava.domain.model import CONFIRM_EMAIL, Message, Topic, UserState
 from tests.unit.ava.api.site import OPEN, WORD, Site, codes
 
@@ -89,7 +89,7 @@ def test_a_link_is_good_for_its_account_its_address_and_its_time_alone(mailing: 
     late = mailing.call("POST", "/email-confirmations", "ann", json={"confirmation": first})
     assert late.status_code == 403 and not is_confirmed(mailing), "the link of another address"
     second = link(asked(mailing)[-1])
-    mailing.now += timedelta(days=confirmation.DAYS, seconds=1)
+    mailing.now += timedelta(days=email_confirmation.DAYS, seconds=1)
     mailing._tokens.clear()
     assert (
         mailing.call("POST", "/email-confirmations", "ann", json={"confirmation": second}).status_code == 403

@@ -10,9 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ava.api import doors, idle
-from ava.api.config import Idle, LogStore
-from ava.api.idle import JUMP, Metered, Watch
+from ava.api import internal_auth
+from ava.services.workbenches import idle
+from ava.services.config import Idle, LogStore
+from ava.services.workbenches.idle import JUMP, PrometheusUses, IdleWatcher
 from ava.domain.model import Phase, Run, Topic
 from tests.unit.ava.api.test_api_workbenches import GATE, Benches, log_in
 from tests.unit.ava.api.test_api_workbenches import JUMP as SECRET
@@ -28,7 +29,7 @@ class Room:
         self.site, self.uses, self.jump = site, {}, True  # type: ignore[var-annotated]
         self.bench = site.make()
         self.run = site.start(self.bench)
-        self.watch = Watch(site.services, RULE, self.busy)
+        self.watch = IdleWatcher(site.services, RULE, self.busy)
 
     def busy(self, runs: Iterable[Run]) -> Mapping[str, bool]:
         if isinstance(self.uses, Exception):
@@ -41,7 +42,7 @@ class Room:
         while self.site.now < end:
             self.site.now += STEP
             if self.jump:
-                self.site.store.alive(JUMP, self.site.now, {})
+                self.site.store.heartbeat(JUMP, self.site.now, {})
             self.watch.look(self.site.now)
 
     @property
@@ -119,7 +120,7 @@ def test_a_clock_that_went_back_stops_nothing(room: Room) -> None:
 
 
 def test_an_open_browser_and_an_ssh_session_are_work(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "SEEN", 0.0)
+    monkeypatch.setattr(internal_auth, "SEEN", 0.0)
     site = room.site
     cookie = site.cookie(log_in(site, "ann"), room.bench)
     room.hours(7)
@@ -175,7 +176,7 @@ def measured(
     run = room.site.store.run(room.run)
     asked = replace(run, asks=run.asks._replace(gpu=gpu))
     assert run.phase is Phase.ADMITTED
-    return Metered([LogStore(name="p", url="http://p")], RULE)([asked])
+    return PrometheusUses([LogStore(name="p", url="http://p")], RULE)([asked])
 
 
 def pod(room: Room, cores: str) -> list[tuple[dict[str, str], str]]:

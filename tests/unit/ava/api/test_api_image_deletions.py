@@ -14,8 +14,8 @@ from threading import Event
 import httpx
 import pytest
 
-from ava.api import image_deletions
-from ava.api.registry import Registries, Registry
+from ava.services.registry import deletions
+from ava.services.registry.client import Registries, Registry
 from tests.unit.ava.api.pushed_images import DIGEST, PULLED, image, pushing
 from tests.unit.ava.api.site import codes
 from tests.unit.ava.served import Served
@@ -138,7 +138,7 @@ def test_a_deletion_is_refused_once_the_start_has_begun(town: Town) -> None:
 def test_a_removal_without_an_answer_may_be_done_yet_and_counts_for_two_minutes(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(image_deletions, "PATIENCE", 0.1)
+    monkeypatch.setattr(deletions, "PATIENCE", 0.1)
     town.status = 500
     assert codes(town.delete()) == ["registry-silent"]
     answer = town.start()

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from ava.api import invitation
-from ava.api.tickets import Pass, ticket
+from ava.services.auth import invitations
+from ava.services.workbenches.tickets import Pass, ticket
 from ava.domain.model import UserState
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from tests.unit.ava.api.site import WORD, Site, codes
 
 NEW = "another good password"
@@ -55,8 +55,8 @@ def test_of_two_who_use_it_at_once_one_is_the_first(site: Site) -> None:
 
     def use(password: str) -> bool:
         try:
-            invitation.use(site.services, text, password)
-        except Refused as refused:
+            invitations.use(site.services, text, password)
+        except ApiError as refused:
             assert refused.status == 403
             return False
         return True
@@ -76,7 +76,7 @@ def test_what_is_none_any_more_is_refused_and_changes_nothing(site: Site) -> Non
     }
     for what, one in wrong.items():
         assert used(site, one) == 403, what
-    site.now += timedelta(days=invitation.DAYS, seconds=1)
+    site.now += timedelta(days=invitations.DAYS, seconds=1)
     assert used(site, text) == 403, "too old"
     site.now -= timedelta(days=1)
     site.store.set_user("ann", site.now, state=UserState.DISABLED)

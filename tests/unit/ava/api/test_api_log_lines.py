@@ -11,10 +11,10 @@ import httpx
 import pytest
 from aiohttp import web
 
-from ava.api.logs import live
-from ava.api.logs.interface import LONGEST, RECORD, LogLine, merged
-from ava.api.logs.live import LiveLogs, lines_of
-from ava.api.logs.secrets import Secrets
+from ava.services.logs import live
+from ava.services.logs.interface import LONGEST, RECORD, LogLine, merged
+from ava.services.logs.live import LiveLogs, lines_of
+from ava.services.logs.secrets import Secrets
 from tests.unit.ava.api.test_api_logs import BEGIN, NANO, POD, STAMP, TARGET, kept, kubernetes, rows
 from tests.unit.ava.api.test_api_logs import _lines as lines
 from tests.unit.ava.api.test_api_logs import _pieces as pieces
@@ -129,7 +129,7 @@ def test_of_many_long_lines_the_newest_come() -> None:
 
 
 def test_a_followed_log_that_falls_silent_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kubelet 1.9 goes on with the old file once docker has begun a new one."""
+    """kubelet 1.9 continues with the old file once docker has begun a new one."""
     monkeypatch.setattr(live, "_FOLLOWED", aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=0.2))
     calls = []
 

@@ -7,8 +7,8 @@ from typing import Any
 import ldap3
 import pytest
 
-from ava.api.config import Ldap
-from ava.api.ldap import LdapDirectory
+from ava.services.config import Ldap
+from ava.services.auth.ldap import LdapDirectory
 from ava.domain.model import UserState
 from tests.unit.ava.api.site import WORD, Site, codes
 
@@ -62,7 +62,7 @@ def test_an_account_that_is_in_use_under_its_own_name_is_not_taken(directory: Si
     assert log_in(directory, "ann-smith").status_code == 201
 
 
-def test_the_ledgers_own_password_goes_with_the_accounts_name_alone(directory: Site) -> None:
+def test_the_databases_own_password_goes_with_the_accounts_name_alone(directory: Site) -> None:
     assert log_in(directory, "root2", WORD).status_code == 201
     assert log_in(directory, "root.2", WORD).status_code == 401
 

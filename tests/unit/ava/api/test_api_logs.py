@@ -13,11 +13,11 @@ import httpx
 import pytest
 from aiohttp import web
 
-from ava.api.config import LogStore
-from ava.api.logs.both import BothLogs
-from ava.api.logs.interface import LONGEST, LogLine, LogsDown, NoLogs, Target, merged, nanoseconds
-from ava.api.logs.live import LiveLogs, lines_of
-from ava.api.logs.victoria import KeptLogs, text
+from ava.services.config import LogStore
+from ava.services.logs.combined import CombinedLogs
+from ava.services.logs.interface import LONGEST, LogLine, LogBackendUnavailable, NoLogs, Target, merged, nanoseconds
+from ava.services.logs.live import LiveLogs, lines_of
+from ava.services.logs.victoria import KeptLogs, text
 from ava.domain.labels import namespace, pod
 from ava.domain.model import PodState
 from ava.kube.access import Access
@@ -83,7 +83,7 @@ def test_a_store_that_is_away_or_talks_nonsense_is_made_up_for_and_none_at_all_i
     good = httpx.Response(200, text=rows((STAMP, "a")))
     for bad in (httpx.ConnectError("no"), httpx.Response(500), httpx.Response(200, text="<html>")):
         assert [x.text for x in asyncio.run(_read(kept(good, bad)[0]))] == ["a"]
-        with pytest.raises(LogsDown, match="s0"):
+        with pytest.raises(LogBackendUnavailable, match="s0"):
             asyncio.run(_read(kept(bad)[0]))
 
 
@@ -172,9 +172,9 @@ def test_a_live_log_whose_connection_is_cut_goes_on_where_it_ended() -> None:
 
 def test_a_cluster_without_access_is_read_from_the_stores() -> None:
     stores, _ = kept(httpx.Response(200, text=rows((STAMP, "kept"))))
-    assert [x.text for x in asyncio.run(_read(BothLogs(LiveLogs({}), stores)))] == ["kept"]
-    with pytest.raises(LogsDown, match="cluster default"):
-        asyncio.run(_read(BothLogs(LiveLogs({}), NoLogs())))
+    assert [x.text for x in asyncio.run(_read(CombinedLogs(LiveLogs({}), stores)))] == ["kept"]
+    with pytest.raises(LogBackendUnavailable, match="cluster default"):
+        asyncio.run(_read(CombinedLogs(LiveLogs({}), NoLogs())))
 
 
 def test_what_both_sources_have_comes_once() -> None:
@@ -185,9 +185,9 @@ def test_what_both_sources_have_comes_once() -> None:
 def _started(site: Site) -> str:
     run = str(site.run()["id"])
     site.store.admit(run, site.now)
-    site.store.alive("operator", site.now, {})
+    site.store.heartbeat("operator", site.now, {})
     state = PodState(run, pod(run, 0, "worker", 0), "worker", 0, 0, "Running", address="10.244.0.7")
-    site.store.observe(run, [state], site.now)
+    site.store.record_pod_state(run, [state], site.now)
     site.logs.lines = [LogLine(NANO + i, pod(run, 0, "worker", 0), f"line {i}") for i in range(3)]
     return run
 

@@ -1,4 +1,4 @@
-"""Log-in at an OpenID Connect provider: who gets in, who waits, and what when it is away."""
+"""Login at an OpenID Connect provider: who gets in, who waits, and what when it is away."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import httpx
 import oidc_provider_mock
 import pytest
 
-from ava.api import entry
-from ava.api.config import Config, Enough, Oidc
-from ava.api.oidc import OidcDown, Provider
-from ava.api.setup import provider
+from ava.services.auth import oidc_login
+from ava.services.config import Config, Enough, Oidc
+from ava.services.auth.oidc import OidcUnavailable, Provider
+from ava.services.factory import provider
 from ava.domain.model import UserState
 from ava.settings import ConfigError
 from tests.unit.ava.api.oidc_provider import ISSUER, FakeProvider
@@ -176,7 +176,7 @@ def test_a_provider_that_is_away_or_lies_about_itself_lets_nobody_in(site: Site,
 
 def replaced(site: Site, fake: FakeProvider) -> Provider:
     assert site.services.provider is not None
-    return Provider(site.services.provider.settings, f"https://ava.test{entry.CALLBACK}", fake.transport())
+    return Provider(site.services.provider.settings, f"https://ava.test{oidc_login.CALLBACK}", fake.transport())
 
 
 def test_two_answers_for_one_newcomer_make_one_account(site: Site, fake: FakeProvider) -> None:
@@ -187,7 +187,7 @@ def test_two_answers_for_one_newcomer_make_one_account(site: Site, fake: FakePro
         query = fake.browser(url)
         try:
             found.append(
-                entry.finish(
+                oidc_login.finish(
                     site.services, "192.0.2.7", cookie.partition("=")[2], query["code"], query["state"], None
                 )
             )
@@ -230,7 +230,7 @@ def test_a_log_in_at_a_provider_over_http(site: Site, tmp_path: Path) -> None:
             address="https://ava.test",
             enough=STAFF,
         )
-        site.services.provider = Provider(settings, f"https://ava.test{entry.CALLBACK}")
+        site.services.provider = Provider(settings, f"https://ava.test{oidc_login.CALLBACK}")
         url, cookie = begin(site)
         back = httpx.post(url, data={"sub": "s-1"})
         assert back.status_code == 302, back.text
@@ -238,13 +238,13 @@ def test_a_log_in_at_a_provider_over_http(site: Site, tmp_path: Path) -> None:
         answer = end(site, query, cookie)
         assert answer.status_code == 303, answer.text
     assert site.store.user("noor").state is UserState.ACTIVE
-    with pytest.raises(OidcDown):
+    with pytest.raises(OidcUnavailable):
         replace_closed(settings).begin()
 
 
 def replace_closed(settings: Oidc) -> Provider:
     """Return the same provider, asked for the first time after it has ended."""
-    return Provider(settings, f"https://ava.test{entry.CALLBACK}")
+    return Provider(settings, f"https://ava.test{oidc_login.CALLBACK}")
 
 
 @pytest.mark.parametrize(

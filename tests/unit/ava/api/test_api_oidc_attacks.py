@@ -1,4 +1,4 @@
-"""Log-in at an OpenID Connect provider: what attackers send."""
+"""Login at an OpenID Connect provider: what attackers send."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey
 
-from ava.api import entry
+from ava.services.auth import oidc_login
 from tests.unit.ava.api.oidc_provider import CLIENT, SECRET, FakeProvider, by_hmac, unsigned
 from tests.unit.ava.api.oidc_site import begin, come, end, provided, refuses
 from tests.unit.ava.api.site import Site, codes
@@ -111,7 +111,7 @@ def test_an_answer_that_comes_too_late_is_refused(site: Site, fake: FakeProvider
 
 
 def test_a_code_of_another_log_in_is_refused_by_its_verifier(site: Site, fake: FakeProvider) -> None:
-    """Code injection: the attacker's code in the victim's log-in (RFC 7636)."""
+    """Code injection: the attacker's code in the victim's login (RFC 7636)."""
     theirs, _ = begin(site)
     url, cookie = begin(site)
     injected = fake.browser(url) | {"code": fake.browser(theirs)["code"]}
@@ -129,7 +129,7 @@ def test_new_keys_are_asked_for_and_not_for_each_bad_token(
     for _ in range(5):
         assert come(site, fake).status_code == 401
     assert fake.asked.count("/keys") == 1
-    monkeypatch.setattr("ava.api.oidc.AGAIN", 0.0)
+    monkeypatch.setattr("ava.services.auth.oidc.AGAIN", 0.0)
     assert codes(come(site, fake)) == ["account-pending"]
 
 
@@ -147,4 +147,4 @@ def test_new_keys_are_asked_for_and_not_for_each_bad_token(
     ],
 )
 def test_nobody_is_sent_away_from_here(path: str) -> None:
-    assert entry.local(path) == ("/%0d%0a" if path == "/%0d%0a" else "/")
+    assert oidc_login.local(path) == ("/%0d%0a" if path == "/%0d%0a" else "/")

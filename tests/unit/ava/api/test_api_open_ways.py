@@ -10,7 +10,7 @@ import pytest
 
 from ava.domain.model import Outcome, UserState
 from tests.unit.ava.api.site import Site
-from tests.unit.ava.api.test_api_presence import Book, days
+from tests.unit.ava.api.test_api_recent_login import Book, days
 from tests.unit.ava.api.test_api_sessions import cookie, log_in
 from tests.unit.ava.api.test_api_workbenches import JUMP, KEY, OTHER, STATE, Benches
 
@@ -136,12 +136,12 @@ def test_the_question_is_the_gateways_alone_and_bounded(site: Long, body: dict[s
 
 
 def test_a_followed_log_ends_for_who_has_not_logged_in_lately(site: Long, monkeypatch: Any) -> None:
-    monkeypatch.setattr("ava.api.logs.stream.PERIOD", 0.01)
+    monkeypatch.setattr("ava.services.logs.follower.PERIOD", 0.01)
     session = site.session()
     run = str(Site.run(site)["id"])
     assert not site.store.admit(run, site.now)
     days(site, 6.99)
-    asks, looks = site.services.store.who, []
+    asks, looks = site.services.store.authenticate, []
 
     def later(*args: Any) -> Any:
         looks.append(1)

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.api.pushed import Account, full
+from ava.services.registry.images import Account, full
 from tests.unit.ava.api.pushed_images import DIGEST, PULLED, SERVICE, image, pushing
 from tests.unit.ava.api.site import SPEC, Site, codes, problems
 
@@ -60,7 +60,7 @@ def test_an_answer_that_is_none_lets_nobody_push_and_is_no_empty_list(
     assert site.call("GET", token, "ann").status_code == 200
     assert codes(site.call("GET", "/pushed-images", "ann")) == ["registry-silent"]
     assert codes(site.call("DELETE", "/pushed-images/users/ann/a:1", "ann")) == ["registry-silent"]
-    assert site.call("GET", "/pushed-images", "eve").status_code == 200, "others go on"
+    assert site.call("GET", "/pushed-images", "eve").status_code == 200, "others continue"
 
 
 def test_one_who_is_full_of_several_owners_gets_no_token_at_all(site: Site) -> None:

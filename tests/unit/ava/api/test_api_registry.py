@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ava.api.registry import Registries, Registry
+from ava.services.registry.client import Registries, Registry
 from tests.unit.ava.api.site import Site, codes
 
 HOST = "registry.site:5000"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ava.api.config import UserRegistry
-from ava.api.registry_tokens import signer
-from ava.api.repositories import LONGEST, owned, scopes
+from ava.services.config import UserRegistry
+from ava.services.registry.tokens import signer
+from ava.services.registry.repositories import LONGEST, owned, scopes
 from ava.settings import ConfigError
 from bench.control_plane import Authority
 

@@ -1,4 +1,4 @@
-"""Every cell of the role matrix: who may do what is what roles.yml says, and what is not theirs does not exist."""
+"""Every cell of the role matrix: who may do what is what permissions.yml says, and what is not theirs does not exist."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ava.api import confirmation, invitation
-from ava.api.matrix import table
+from ava.services.auth import email_confirmation, invitations
+from ava.services.auth.permissions import table
 from ava.domain.model import UserState
 from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import SPEC, WORD, Site, problems
@@ -82,7 +82,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "users.confirm-email": lambda s, w: (
         "POST",
         "/email-confirmations",
-        {"confirmation": confirmation.make(s.services, s.store.user(w or "ann"))},
+        {"confirmation": email_confirmation.make(s.services, s.store.user(w or "ann"))},
     ),
     "users.password": lambda s, w: ("PUT", "/users/ann/password", {"current": WORD, "new": NEW}),
     "users.default-group": lambda s, w: ("PUT", "/users/ann/default-group", {"group": "vision"}),
@@ -91,7 +91,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "invitations.use": lambda s, w: (
         "POST",
         "/invitations",
-        {"invitation": invitation.make(s.services, s.store.user("ann"))[0], "password": NEW},
+        {"invitation": invitations.make(s.services, s.store.user("ann"))[0], "password": NEW},
     ),
     "groups.list": lambda s, w: ("GET", "/groups", None),
     "groups.list-all": lambda s, w: ("GET", "/groups?all=true", None),

@@ -9,15 +9,15 @@ import pytest
 from ava.domain.model import Quota
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Node
-from ava.domain.placement.room import survey
-from ava.domain.problems import Problem, Refused
+from ava.domain.placement.capacity import snapshot
+from ava.domain.problems import Problem, ApiError
 from ava.domain.resources import Resources
 from tests.unit.ava.api.site import GIB, SPEC, Site, codes, problems
 
 
 def tell_room(site: Site, *nodes: Node) -> None:
-    room = survey(Cluster(site.store.pools(), nodes), "default", {})
-    site.store.alive("scheduler", site.now, {"room": room.as_dict()})
+    room = snapshot(Cluster(site.store.pools(), nodes), "default", {})
+    site.store.heartbeat("scheduler", site.now, {"room": room.as_dict()})
 
 
 NODE = Node("n1", Resources(4, 32_000, 128 * GIB), labels={"ava.io/pool": "gpu"}, model="V100")
@@ -58,7 +58,7 @@ def test_a_key_of_another_request_is_refused_and_leaves_the_definition_as_it_was
     assert site.state() == before
 
 
-def test_a_run_that_the_ledger_refuses_leaves_no_definition(site: Site) -> None:
+def test_a_run_that_the_database_refuses_leaves_no_definition(site: Site) -> None:
     answer = site.call("POST", "/runs", "eve", json={"name": "m", "spec": SPEC})
     assert answer.status_code == 409
     assert problems(answer)
@@ -92,7 +92,7 @@ def test_what_the_scheduler_says_can_never_fit_is_refused_with_reasons(site: Sit
 
 def test_any_cluster_is_refused_only_where_no_cluster_could_take_it(site: Site) -> None:
     tell_room(site, NODE)
-    other = survey(
+    other = snapshot(
         Cluster(
             site.store.pools(), [Node("m1", Resources(8, 64_000, 128 * GIB), labels={"ava.io/pool": "gpu"})]
         ),
@@ -101,7 +101,7 @@ def test_any_cluster_is_refused_only_where_no_cluster_could_take_it(site: Site) 
     )
     answer = site.call("POST", "/runs", "ann", json={"name": "n", "spec": gpus(8, cluster="any")})
     assert codes(answer) == ["never-fits"]
-    site.store.alive("scheduler:two", site.now, {"room": other.as_dict()})
+    site.store.heartbeat("scheduler:two", site.now, {"room": other.as_dict()})
     assert (
         site.call("POST", "/runs", "ann", json={"name": "n", "spec": gpus(8, cluster="any")}).status_code
         == 201
@@ -152,13 +152,13 @@ def test_a_stored_cause_with_strange_fields_does_no_harm(site: Site) -> None:
     assert [r["code"] for r in why["reasons"]] == ["quota-used-up"]
 
 
-def test_a_start_that_is_refused_for_the_ledger_is_away_is_told_so(site: Site) -> None:
+def test_a_start_that_is_refused_for_the_database_is_away_is_told_so(site: Site) -> None:
     def away(*_: object, **__: object) -> None:
-        raise Refused(503, Problem("ledger-unavailable", "It does not answer.", "data base"))
+        raise ApiError(503, Problem("database-unavailable", "It does not answer.", "database"))
 
     site.store.submit = away  # type: ignore[method-assign, assignment]
     answer = site.call("POST", "/runs", "ann", json={"name": "m", "spec": SPEC, "key": "k"})
-    assert (answer.status_code, codes(answer)) == (503, ["ledger-unavailable"])
+    assert (answer.status_code, codes(answer)) == (503, ["database-unavailable"])
     del site.store.submit  # type: ignore[method-assign]
     again = site.call("POST", "/runs", "ann", json={"name": "m", "spec": SPEC, "key": "k"})
     assert again.status_code == 201

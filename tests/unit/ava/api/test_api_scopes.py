@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from ava.api import scopes
-from ava.api.matrix import table
+from ava.services.auth import scopes
+from ava.services.auth.permissions import table
 from tests.unit.ava.api.site import Site, codes
 from tests.unit.ava.api.test_api_roles import BUSY, REQUESTS
 
 OPEN = {"sessions.open", "registrations.make", "invitations.use"}
-"""Actions of clients without a log-in; a browser sends no token with them."""
+"""Actions of clients without a login; a browser sends no token with them."""
 PUBLIC = ("/login", "/sessions", "/registrations", "/invitations", "/oidc")
-"""Routes for clients without a log-in: they look at no token."""
+"""Routes for clients without a login: they look at no token."""
 ADMINISTRATORS = {action for action, who in table().items() if who == {"admin"}}
 
 

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 from ava.api.app import frame
-from ava.api.guard import client_address
-from ava.operator.keys import opened
+from ava.http.middleware import client_address
+from ava.operator.ssh_keys import opened
 from tests.unit.ava.api.site import SPEC, WORD, Site, codes, problems
 
 
@@ -181,7 +181,7 @@ def test_an_error_of_ours_tells_an_id_and_nothing_of_its_cause(
 
 
 def test_a_data_base_that_is_away_is_503_without_its_address(site: Site) -> None:
-    from ava.store.errors import unavailable
+    from ava.db.errors import unavailable
 
     def away(*_: object, **__: object) -> None:
         raise unavailable("connection to server at 10.0.0.7 failed")

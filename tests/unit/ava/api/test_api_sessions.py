@@ -1,4 +1,4 @@
-"""Log-in, log-out, CSRF, tokens: what an attacker would try."""
+"""Login, log-out, CSRF, tokens: what an attacker would try."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.api import identity
-from ava.api.config import Limits
-from ava.api.passwords import Passwords
-from ava.api.rates import network
+from ava.services.auth import caller
+from ava.services.config import Limits
+from ava.services.auth.passwords import Passwords
+from ava.services.auth.rate_limits import network
 from ava.domain.model import UserState
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from tests.unit.ava.api.site import CHEAP, OPEN, SPEC, WORD, Site, codes
 
 FORGED = "__Host-ava=s1ilp5dhdve1f.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -41,12 +41,12 @@ def test_the_cookie_is_secure_http_only_and_for_this_host_alone(site: Site) -> N
     assert "domain" not in rest.lower()
 
 
-def test_the_ledger_keeps_no_secret_but_its_digest(site: Site) -> None:
+def test_the_database_keeps_no_secret_but_its_digest(site: Site) -> None:
     headers = log_in(site)
     token = site.call("POST", "/tokens", headers=headers, json={}).json()["token"]
     secrets = [headers["cookie"].split(".")[1], token.split(".")[1], WORD]
-    kept = (site.folder / "ledger.db").read_bytes() + (site.folder / "ledger.db-wal").read_bytes()
-    assert identity.digest(secrets[0]).encode() in kept
+    kept = (site.folder / "database.db").read_bytes() + (site.folder / "database.db-wal").read_bytes()
+    assert caller.digest(secrets[0]).encode() in kept
     assert not any(secret.encode() in kept for secret in secrets)
 
 
@@ -275,14 +275,14 @@ def test_a_network_of_ipv6_is_one_address_for_limits() -> None:
 
 
 def test_a_flood_of_log_ins_is_told_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ava.api.passwords.PATIENCE", 0.01)
+    monkeypatch.setattr("ava.services.auth.passwords.PATIENCE", 0.01)
     passwords = Passwords(CHEAP)
     with (
         passwords._one(),
         passwords._one(),
         passwords._one(),
         passwords._one(),
-        pytest.raises(Refused) as caught,
+        pytest.raises(ApiError) as caught,
     ):
         passwords.matches(None, "word")
     assert caught.value.status == 503

@@ -1,4 +1,4 @@
-"""The settings, the sealing key, the first administrator, and log-in by a directory."""
+"""The settings, the sealing key, the first administrator, and login by a directory."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import ldap3
 import pytest
 from cryptography.fernet import Fernet, InvalidToken
 
-from ava.api import admin, setup
+from ava.api import admin
+from ava.services import factory
 from ava.api.__main__ import main
-from ava.api.config import Config, Ldap
-from ava.api.directory import DirectoryDown
-from ava.api.identity import digest, new_secret
-from ava.api.ldap import LdapDirectory
-from ava.api.passwords import Passwords
-from ava.api.sealing import Sealer, sealer
-from ava.api.services import utc_now
+from ava.services.config import Config, Ldap
+from ava.services.auth.directory import LdapUnavailable
+from ava.services.auth.caller import digest, new_secret
+from ava.services.auth.ldap import LdapDirectory
+from ava.services.auth.passwords import Passwords
+from ava.services.auth.encryption import Sealer, sealer
+from ava.services.context import utc_now
 from ava.domain.model import UserState
 from ava.settings import ConfigError, load, split
-from ava.store.address import Database
-from ava.store.open import migrate, open_store
+from ava.db.url import DatabaseUrl
+from ava.db.database import migrate, open_database
 from tests.unit.ava.api.site import CHEAP, WORD, Site, codes
 
 
@@ -82,7 +83,7 @@ def test_what_an_older_key_has_sealed_is_opened_and_a_strangers_is_not() -> None
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    url = f"sqlite:///{tmp_path / 'database.db'}"
     migrate(url)
     (tmp_path / "api.yml").write_text(f"sealing_key: {tmp_path / 'key'}\ndatabase: {{url: '{url}'}}\n")
     return tmp_path / "api.yml"
@@ -99,7 +100,7 @@ def test_the_first_administrator_is_made_once(
 ) -> None:
     assert [_admin(monkeypatch, settings, WORD) for _ in range(2)] == [0, 0]
     assert capsys.readouterr().out.split() == ["made", "unchanged"]
-    store = open_store(load(settings, Config).database.address())
+    store = open_database(load(settings, Config).database.address())
     kept = store.password("boss")
     store.add_secret("boss", "token", "0" * 64, utc_now(), until=None)
     assert store.user("boss").admin
@@ -132,16 +133,16 @@ def test_an_administrator_of_a_bad_name_or_password_is_not_made(
 
 def test_settings_become_services(settings: Path) -> None:
     admin.main(["sealing-key", str(settings.parent / "key")])
-    made = setup.make(load(settings, Config))
+    made = factory.make(load(settings, Config))
     assert [q.name for q in made.store.queues()] == ["default"]
     assert made.directory is None
     made.store.close()
 
 
 def test_a_password_in_the_data_bases_url_is_refused(settings: Path) -> None:
-    config = Config(sealing_key=Path("/x"), database=Database(url="postgresql://ava:hunter2@h/ava"))
+    config = Config(sealing_key=Path("/x"), database=DatabaseUrl(url="postgresql://ava:hunter2@h/ava"))
     with pytest.raises(ConfigError) as caught:
-        setup.store(config)
+        factory.store(config)
     assert "hunter2" not in str(caught.value)
 
 
@@ -149,18 +150,18 @@ LDAP = Ldap(url="ldaps://ldap.example.org", user_dn="uid={name},ou=people,dc=exa
 
 
 class Book:
-    """A directory that knows ann by another password than the ledger."""
+    """A directory that knows ann by another password than the database."""
 
     def __init__(self) -> None:
         self.down = False
 
     def knows(self, name: str, password: str) -> bool:
         if self.down:
-            raise DirectoryDown("no answer")
+            raise LdapUnavailable("no answer")
         return (name, password) == ("ann", "the directory's word")
 
 
-def test_a_directory_lets_in_whom_the_ledger_knows(site: Site) -> None:
+def test_a_directory_lets_in_whom_the_database_knows(site: Site) -> None:
     book = Book()
     site.services.directory = book
 
@@ -210,7 +211,7 @@ def test_a_bind_as_the_person_decides(
 
 def test_a_directory_that_is_away_is_told_apart_from_a_wrong_password() -> None:
     away = LdapDirectory(Ldap(url="ldaps://127.0.0.1:9", user_dn="uid={name}"))
-    with pytest.raises(DirectoryDown):
+    with pytest.raises(LdapUnavailable):
         away.knows("ann", "word")
 
 
@@ -228,11 +229,11 @@ def test_the_only_administrator_is_lent_a_token_for_an_hour_by_a_secret_that_not
     assert _lend(monkeypatch, settings, secret) == 0
     said = capsys.readouterr()
     name, id = said.out.split()
-    store = open_store(load(settings, Config).database.address())
+    store = open_database(load(settings, Config).database.address())
     [kept] = store.secrets("boss", "token")
     assert (name, id) == ("boss", kept["id"])
     assert kept["until"] - kept["created"] == timedelta(hours=1)
-    found = store.who("token", digest(secret), utc_now())
+    found = store.authenticate("token", digest(secret), utc_now())
     assert found is not None and found.name == "boss"
     assert secret not in said.out + said.err + str(store.audit().items)
     store.close()
@@ -255,7 +256,7 @@ def test_nobody_is_lent_a_token_who_is_no_administrator_or_one_of_several(
 ) -> None:
     for name in ("boss", "chief"):
         _admin(monkeypatch, settings, WORD, name)
-    store = open_store(load(settings, Config).database.address())
+    store = open_database(load(settings, Config).database.address())
     store.add_user("ann", "ann@example.org", "x" * 20, utc_now(), state=UserState.ACTIVE)
     assert _lend(monkeypatch, settings, new_secret(), *words) == 2
     assert told in capsys.readouterr().err

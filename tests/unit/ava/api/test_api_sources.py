@@ -2,7 +2,7 @@
 
 import pytest
 
-from ava.domain.data_sets import Elsewhere
+from ava.domain.data_sets import ExternalSource
 from tests.unit.ava.api.site import NOW, Site, codes, problems
 
 SNAPSHOT = {"kind": "rbd", "image": "faces", "snapshot": "v1"}
@@ -41,16 +41,16 @@ def test_administrators_alone_make_them_and_share_them(site, source):
 
 def test_what_keeps_a_snapshot_from_being_mounted_is_shown_until_it_is_there(site):
     id = make(site, SNAPSHOT).json()["id"]
-    site.store.elsewhere_seen(Elsewhere(id, trouble="there is no image rbd/faces"))
+    site.store.external_source_reported(ExternalSource(id, trouble="there is no image rbd/faces"))
     shown = site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]
     assert (shown["ready"], shown["trouble"]) == (False, "there is no image rbd/faces")
-    site.store.elsewhere_seen(Elsewhere(id, "pvc-1"))
+    site.store.external_source_reported(ExternalSource(id, "pvc-1"))
     assert site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]["ready"]
 
 
 def test_how_much_the_cache_holds_is_shown_with_its_age(site):
     id = make(site, CACHED).json()["id"]
-    site.store.elsewhere_seen(Elsewhere(id, size=400, cached=100, seen=NOW))
+    site.store.external_source_reported(ExternalSource(id, size=400, cached=100, seen=NOW))
     shown = site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]
     assert (shown["size"], shown["cached"], shown["seen"]) == (400, 100, "2026-11-24T12:00:00Z")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ava.api.config import Config
+from ava.services.config import Config
 from tests.unit.ava.api.site import GIB, Site, codes
 
 

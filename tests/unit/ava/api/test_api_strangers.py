@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ava.api.config import Config, Limits
+from ava.services.config import Config, Limits
 from ava.domain.model import UserState
 from tests.unit.ava.api.oidc_site import come, provided
 from tests.unit.ava.api.site import OPEN, WORD, Site, codes, person

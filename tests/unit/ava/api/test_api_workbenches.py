@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.api import doors
-from ava.api.config import Workbenches
+from ava.api import internal_auth
+from ava.services.config import Workbenches
 from ava.api.health import internal
-from ava.domain.bench import Bench
+from ava.domain.workbench import Workbench
 from ava.domain.labels import pod
 from ava.domain.model import Outcome, PodState, Quota, Topic, UserState
 from tests.unit.ava.api.site import SPEC, Site
@@ -39,7 +39,7 @@ class Benches(Site):
         config |= {"disks": True, "idle": {"hours": 8, "warn_hours": 2}}
         config |= {"gate_secret": folder / "gate", "jump_secret": folder / "jump", "jump": jump}
         super().__init__(folder, config={"workbenches": Workbenches.model_validate(config)})
-        inner = internal(self.store, doors.routes(self.services))
+        inner = internal(self.store, internal_auth.routes(self.services))
         self.inner = httpx.AsyncClient(transport=httpx.ASGITransport(app=inner), base_url="http://told")
 
     def make(self, who: str = "ann", name: str = "bench", **more: Any) -> str:
@@ -53,9 +53,9 @@ class Benches(Site):
         run = str(self.call("POST", f"/definitions/{bench}/runs", who, json={}).json()["id"])
         assert not self.store.admit(run, self.now)
         token = self.services.sealer.seal("jupyters")
-        self.store.make_bench(Bench(bench, "sealed", OTHER, token, self.now))
+        self.store.create_workbench(Workbench(bench, "sealed", OTHER, token, self.now))
         seen = PodState(run, pod(run, 0, "worker", 0), "worker", 0, 0, "Running", address=address)
-        self.store.observe(run, [seen], self.now)
+        self.store.record_pod_state(run, [seen], self.now)
         return run
 
     def ask(self, what: str, by: str = GATE, /, **body: Any) -> httpx.Response:
@@ -247,10 +247,10 @@ def test_a_workbench_shows_how_to_get_in(benches: Benches) -> None:
 
 def test_what_a_workbench_keeps_is_made_once(benches: Benches) -> None:
     bench = benches.make()
-    first = benches.store.make_bench(Bench(bench, "a", "b", "c", benches.now))
-    assert benches.store.make_bench(Bench(bench, "x", "y", "z", benches.now)) == first
-    benches.store.bench_active(bench, benches.now)
-    benches.store.bench_active(bench, benches.now - timedelta(hours=1))
+    first = benches.store.create_workbench(Workbench(bench, "a", "b", "c", benches.now))
+    assert benches.store.create_workbench(Workbench(bench, "x", "y", "z", benches.now)) == first
+    benches.store.workbench_active(bench, benches.now)
+    benches.store.workbench_active(bench, benches.now - timedelta(hours=1))
     kept = benches.store.bench(bench)
     assert kept is not None
     assert kept.active == benches.now
@@ -288,14 +288,14 @@ def test_a_disk_is_asked_for_grown_and_shown_and_is_nobody_else_s(benches: Bench
 def test_an_administrator_alone_keeps_a_workbench_that_is_idle(benches: Benches) -> None:
     bench = benches.make()
     run = benches.start(bench)
-    assert benches.store.bench_warn(run, benches.now, benches.now)
+    assert benches.store.workbench_warned(run, benches.now, benches.now)
     path = f"/workbenches/{bench}"
     shown = benches.call("GET", path, "ann").json()
     assert datetime.fromisoformat(shown["idle_until"]) == benches.now + timedelta(hours=2)
     assert benches.call("PUT", f"{path}/idle", "ann", json={"exempt": True}).status_code == 403
     kept = benches.call("PUT", f"{path}/idle", "root2", json={"exempt": True}).json()
     assert (kept["idle_exempt"], kept["idle_until"]) == (True, None)
-    assert benches.store.benches_to_watch("default") == []
+    assert benches.store.idle_candidates("default") == []
     again = benches.call("PUT", f"{path}/idle", "root2", json={"exempt": False}).json()
     assert again["idle_exempt"] is False
-    assert [r.id for r, _ in benches.store.benches_to_watch("default")] == [run]
+    assert [r.id for r, _ in benches.store.idle_candidates("default")] == [run]

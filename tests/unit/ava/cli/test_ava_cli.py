@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.api.logs.interface import LogLine
+from ava.services.logs.interface import LogLine
 from ava.cli import main, output
 from ava.domain.model import Outcome
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Node
-from ava.domain.placement.room import survey
+from ava.domain.placement.capacity import snapshot
 from ava.domain.resources import Resources
 from ava.images.catalogue import Offered, completed
 from tests.unit.ava.api.pushed_images import image, pushing
@@ -49,7 +49,7 @@ def ava(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in ("AVA_SERVER", "AVA_CA", "AVA_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("ava.cli.waiting.PERIOD", 0.05)
+    monkeypatch.setattr("ava.cli.runs.PERIOD", 0.05)
 
     def run(*argv: str, stdin: str = "") -> Result:
         monkeypatch.setattr("sys.stdin", _Stdin(stdin))
@@ -317,8 +317,8 @@ def test_list_show_stop_queue_and_groups(ann: Run, served: Served) -> None:
 def test_the_cluster_shows_free_gpus_per_node_and_model_and_how_old_that_is(ann: Run, served: Served) -> None:
     assert "not said anything" in ann("cluster").err
     node = Node("n1", Resources(8, 64_000, 256 * GIB), labels={"ava.io/pool": "gpu"}, model="V100")
-    room = survey(Cluster(served.store.pools(), [node]), "default", {})
-    served.store.alive("scheduler", served.now, {"room": room.as_dict()})
+    room = snapshot(Cluster(served.store.pools(), [node]), "default", {})
+    served.store.heartbeat("scheduler", served.now, {"room": room.as_dict()})
     answer = ann("cluster")
     assert [w for w in ("n1", "V100", "8/8", "gpu") if w not in answer.out] == []
     from datetime import timedelta

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ava.cli import waiting
-from ava.operator.reconcile import Reconciler
+from ava.cli import runs
+from ava.operator.reconciler import Reconciler
 
 ROOT = Path(__file__).parents[4]
 
@@ -24,8 +24,8 @@ def test_a_run_that_is_about_to_start_is_looked_at_often(monkeypatch: pytest.Mon
     def sleep(seconds: float) -> None:
         clock[0] += seconds
 
-    monkeypatch.setattr(waiting.time, "sleep", sleep)
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(runs.time, "sleep", sleep)
+    monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
 
     def run(_: str) -> SimpleNamespace:
         looks.append(clock[0])
@@ -33,7 +33,7 @@ def test_a_run_that_is_about_to_start_is_looked_at_often(monkeypatch: pytest.Mon
         return SimpleNamespace(id="r1", name="hello", state=state, reason="")
 
     ava = SimpleNamespace(run=run, pods=lambda _: [])
-    assert waiting._begun(ava, "r1")  # type: ignore[arg-type]
+    assert runs._begun(ava, "r1")  # type: ignore[arg-type]
     early = [look for look in looks if look <= 3]
     assert max(b - a for a, b in pairwise(early)) <= 0.3
     assert len(looks) < 100, "a run that waits long is not asked for so often"

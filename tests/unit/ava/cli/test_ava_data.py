@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ava.domain.data_sets import Elsewhere
+from ava.domain.data_sets import ExternalSource
 from tests.unit.ava.api.site import GIB, NOW, WORD
 from tests.unit.ava.cli.test_ava_cli import Run, ava  # noqa: F401 - a fixture
 from tests.unit.ava.served import Served
@@ -35,7 +35,7 @@ def later(served: Served, **seen: str) -> None:
         end = time.monotonic() + 10
         while not (found := served.store.data_sets().items) and time.monotonic() < end:
             time.sleep(0.05)
-        served.store.elsewhere_seen(Elsewhere(found[0].id, **seen))  # type: ignore[arg-type]
+        served.store.external_source_reported(ExternalSource(found[0].id, **seen))  # type: ignore[arg-type]
 
     threading.Thread(target=look, daemon=True).start()
 
@@ -69,7 +69,7 @@ def test_how_much_is_cached_is_shown_with_its_age(admin: Run, served: Served) ->
     assert admin("data", "make", "faces", "--cache", "s3/faces").code == 0
     assert "not measured yet" in admin("data", "show", "faces").out
     (one,) = served.store.data_sets().items
-    served.store.elsewhere_seen(Elsewhere(one.id, size=4 * 2**20, cached=3 * 2**20, seen=NOW))
+    served.store.external_source_reported(ExternalSource(one.id, size=4 * 2**20, cached=3 * 2**20, seen=NOW))
     assert "75 % (3 MiB of 4 MiB)" in admin("data", "show", "faces").out
 
 
@@ -86,7 +86,7 @@ def test_a_folder_of_an_hdfs_is_named_below_what_the_site_calls_it(admin: Run, s
     assert "HDFS big/sets/faces" in admin("data", "show", "faces").out
     assert "HDFS big\n" in admin("data", "show", "all").out
     ids = {one.name: one.id for one in served.store.data_sets().items}
-    served.store.elsewhere_seen(Elsewhere(ids["faces"], size=4, cached=2, seen=NOW))
+    served.store.external_source_reported(ExternalSource(ids["faces"], size=4, cached=2, seen=NOW))
     assert "50 %" in admin("data", "show", "faces").out
     refused = admin("data", "make", "other", "--hdfs", "other/sets")
     assert refused.code != 0 and "mounts of alluxio" in refused.err

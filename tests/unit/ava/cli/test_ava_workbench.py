@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ava.api.schemas.benches import SshOut
+from ava.schemas.workbenches import SshOut
 from ava.cli.verbs.workbench import known_hosts, merged, stanzas
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ava.api.schemas.benches import SshOut
+from ava.schemas.workbenches import SshOut
 from ava.cli import main
 from ava.cli.app import App
 from ava.domain.model import Quota

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ava.cli import specfile
-from ava.domain.problems import Refused
+from ava.domain.problems import ApiError
 from tests.unit.ava.cli.test_ava_cli import Run, ann, ava
 from tests.unit.ava.served import Served
 
@@ -74,7 +74,7 @@ def test_an_alias_of_a_variable_stays_a_number_elsewhere(tmp_path: Path) -> None
 def test_a_variable_without_a_value_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "t.yml"
     file.write_text(HEAD + "env: {A: }\n")
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         specfile.load(file)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ava.cli import specfile
-from ava.domain.problems import Refused
-from ava.web.spec_form import written
+from ava.domain.problems import ApiError
+from ava.web.definition_form import written
 
 HEAD = "name: n\nimage: a/b\n"
 
@@ -21,7 +21,7 @@ def load(tmp_path: Path, text: str) -> specfile.SpecFile:
 
 
 def refused(tmp_path: Path, text: str) -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         load(tmp_path, text)
     return "\n".join(f"{p.what} {p.where} {p.found} {p.wanted} {p.remedy}" for p in caught.value.problems)
 
@@ -65,7 +65,7 @@ def test_a_field_at_the_wrong_level_is_told_its_own(tmp_path: Path) -> None:
 
 
 def test_no_hint_repeats_the_name_itself(tmp_path: Path) -> None:
-    from ava.api.validation import known_fields
+    from ava.schemas.validation import known_fields
 
     for name in known_fields():
         assert f"Did you mean {name}?" not in refused(

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.api.logs.interface import LogLine
-from ava.client import Client, Refused, Unreachable
+from ava.services.logs.interface import LogLine
+from ava.client import Client, ApiError, Unreachable
 from ava.client.transport import http_client
 from ava.domain.spec import Amount, Role, Spec
 from tests.unit.ava.api.site import NOW, SPEC, WORD
@@ -33,13 +33,13 @@ def test_log_in_leaves_one_token_and_no_session_and_log_out_ends_it(served: Serv
         assert served.store.secrets("ann", "session") == []
         assert [s["label"] for s in served.store.secrets("ann", "token")] == ["test"]
         ava.logout()
-    with Client(served.url, token=token) as ava, pytest.raises(Refused) as caught:
+    with Client(served.url, token=token) as ava, pytest.raises(ApiError) as caught:
         ava.me()
     assert caught.value.status == 401
 
 
 def test_a_wrong_password_is_refused_with_its_problem(served: Served) -> None:
-    with Client(served.url) as ava, pytest.raises(Refused) as caught:
+    with Client(served.url) as ava, pytest.raises(ApiError) as caught:
         ava.login("ann", "wrong wrong wrong")
     assert (caught.value.status, caught.value.problems[0].code) == (401, "login-refused")
 
@@ -80,7 +80,7 @@ def test_the_same_key_makes_one_run_and_another_request_with_it_is_refused(
 ) -> None:
     first = ann.start("mnist", SPEC, key="k1")
     assert ann.start("mnist", SPEC, key="k1").id == first.id
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         ann.start("mnist", SPEC | {"retries": 1}, key="k1")
     assert (caught.value.status, caught.value.problems[0].code) == (409, "key-used")
     assert len(served.store.runs().items) == 1
@@ -124,7 +124,7 @@ def test_what_may_not_be_sent_twice_is_not(served: Served) -> None:
 def test_a_refusal_is_not_tried_again(served: Served) -> None:
     flaky = Flaky(losses=0)
     http = httpx.Client(base_url=served.url, transport=flaky)
-    with Client(served.url, token=served.token("ann"), http=http) as ava, pytest.raises(Refused) as caught:
+    with Client(served.url, token=served.token("ann"), http=http) as ava, pytest.raises(ApiError) as caught:
         ava.start("mnist", SPEC | {"queue": "vip"})
     assert flaky.sent == 1
     assert caught.value.problems[0].where == "body.spec.queue"
@@ -139,7 +139,7 @@ def test_a_server_that_is_away_is_named() -> None:
 def test_an_answer_of_something_else_is_named_as_such() -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(502, text="<html>Bad gateway"))
     http = httpx.Client(base_url="https://ava.test", transport=transport)
-    with Client("https://ava.test", http=http) as ava, pytest.raises(Refused) as caught:
+    with Client("https://ava.test", http=http) as ava, pytest.raises(ApiError) as caught:
         ava.run("r1")
     assert (caught.value.status, caught.value.problems[0].code) == (502, "no-problem-document")
 
@@ -148,7 +148,7 @@ def test_an_answer_of_something_else_is_named_as_such() -> None:
     "server", ["http://ava.example.org", "ftp://x", "ava.example.org", "https://u:p@x", "https://x/y"]
 )
 def test_only_encrypted_addresses_without_secrets_are_taken(server: str) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         http_client(server)
     assert caught.value.problems[0].code == "server-invalid"
 
@@ -183,7 +183,7 @@ def test_a_stream_ends_soon_after_its_reader_is_shut_out(served: Served, ann: Cl
         0.3, lambda: served.store.end_secret("ann", served.store.secrets("ann", "token")[0]["id"])
     ).start()
     begun = time.monotonic()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         list(ann.follow(run.id))
     assert caught.value.status == 401
     assert time.monotonic() - begun < 20

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from ava.domain import hosts, parts
+from ava.operator.manifests import hostfile, pod_parts
 from ava.domain.spec import Git
 
 
@@ -72,10 +72,10 @@ def served(tmp_path: Path) -> Iterator[tuple[str, str]]:
 def clone(folder: Path, url: str, commit: str, authority: str) -> subprocess.CompletedProcess[str]:
     for name in ("code", "home", "run"):
         (folder / name).mkdir(exist_ok=True)
-    (folder / "run" / parts.GIT_CA).write_text(authority)
-    container = parts.clone(Git(url=url, commit=commit), "git:1")
+    (folder / "run" / pod_parts.GIT_CA).write_text(authority)
+    container = pod_parts.clone(Git(url=url, commit=commit), "git:1")
     script = container["command"][2].replace("$$", "$")
-    script = script.replace(parts.CODE, str(folder / "code")).replace(hosts.FOLDER, str(folder / "run"))
+    script = script.replace(pod_parts.CODE, str(folder / "code")).replace(hostfile.FOLDER, str(folder / "run"))
     env = {e["name"]: e["value"] for e in container["env"]}
     env |= {"HOME": str(folder / "home"), "PATH": "/usr/bin:/bin", "no_proxy": "*"}
     argv = ["/bin/sh", "-c", script]
@@ -114,8 +114,8 @@ def test_without_it_the_server_is_not_believed(tmp_path: Path, served: tuple[str
 def test_no_other_protocol_is_spoken(tmp_path: Path, url: str) -> None:
     (tmp_path / "code").mkdir()
     git = Git.model_construct(url=url, commit="0" * 40, key=None)
-    container = parts.clone(git, "git:1")
-    script = container["command"][2].replace("$$", "$").replace(parts.CODE, str(tmp_path / "code"))
+    container = pod_parts.clone(git, "git:1")
+    script = container["command"][2].replace("$$", "$").replace(pod_parts.CODE, str(tmp_path / "code"))
     env = {e["name"]: e["value"] for e in container["env"]} | {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         ["/bin/sh", "-c", script], env=env, check=False, capture_output=True, text=True, timeout=60

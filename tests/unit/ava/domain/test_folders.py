@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from ava.domain import folders
-from ava.domain.data_sets import DataSet, Elsewhere, bound, nfs_volume
+from ava.domain.data_sets import DataSet, ExternalSource, bound, nfs_volume
 from ava.domain.folders import Bound
-from ava.domain.pods import Site, pod
-from tests.unit.ava.domain.test_pods import GROUP, NOW, USER, place
+from ava.operator.manifests.pod import PodDefaults, pod
+from tests.unit.ava.operator.manifests.test_pod import GROUP, NOW, USER, place
 
 SPEECH = replace(GROUP, id="g1bbbbbbbbbbb", name="speech", gid=GROUP.gid + 1)
-SHARED = Site(mount="/mnt/cephfs/")
+SHARED = PodDefaults(mount="/mnt/cephfs/")
 
 
 def mounts(thing):
@@ -57,7 +57,7 @@ def test_a_group_that_its_owner_has_left_is_not_mounted_although_it_is_charged()
 
 
 def test_without_a_shared_file_system_nothing_of_the_node_is_mounted():
-    thing = pod(place(groups=(GROUP,)), Site())
+    thing = pod(place(groups=(GROUP,)), PodDefaults())
     assert mounts(thing) == {}
     assert {"name": "home", "emptyDir": {}} in thing["spec"]["volumes"]
     assert "nodeSelector" not in thing["spec"]
@@ -85,7 +85,7 @@ EXPORT = DataSet("f3", "ann", "old", {"kind": "nfs", "server": "nfs.test", "path
 
 def test_nodes_drivers_mount_snapshots_and_servers_folders_read_only_where_they_can():
     data = (
-        bound("big", SNAPSHOT, False, "", Elsewhere("f2", "pvc-1")),
+        bound("big", SNAPSHOT, False, "", ExternalSource("f2", "pvc-1")),
         bound("old", EXPORT, False, ""),
         bound("again", EXPORT, False, ""),
     )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ava.domain.bench import Bench
+from ava.domain.workbench import Workbench
 from ava.domain.idle import Rule, Step, step
 from ava.domain.model import Kind, Phase, Run
 from ava.domain.resources import Resources
@@ -18,7 +18,7 @@ RUN = Run(
     "r1", "d1", Kind.WORKBENCH, "b", "ann", "vision", "default", 50, "default", "k", {}, Resources(1), Phase.ADMITTED,
     created=NOW, admitted=NOW,
 )  # fmt: skip
-BENCH = Bench("d1", "", "", "", NOW)
+BENCH = Workbench("d1", "", "", "", NOW)
 
 
 def hours(count: float) -> datetime:
@@ -54,6 +54,6 @@ def test_a_new_run_does_not_inherit_the_idleness_of_the_last_one() -> None:
 
 
 @pytest.mark.parametrize("bench", [BENCH, replace(BENCH, warned=hours(6))])
-def test_use_is_work_and_what_is_not_known_is_no_idleness(bench: Bench) -> None:
+def test_use_is_work_and_what_is_not_known_is_no_idleness(bench: Workbench) -> None:
     assert step(RUN, bench, RULE, hours(100), busy=True) is Step.ACTIVE
     assert step(RUN, bench, RULE, hours(100), busy=None) is Step.NOTHING

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ava.domain.podstate import read
+from ava.domain.pod_status import read
 from ava.domain.states import explain
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)

@@ -1,11 +1,11 @@
-"""What is shown of a run, as a table: phase, pods, the operator's last sign of life → state and reason."""
+"""What is shown of a run, as a table: phase, pods, the operator's last heartbeat → state and reason."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ava.domain.exits import ended
+from ava.domain.pod_failures import ended
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
 from ava.domain.resources import Resources
 from ava.domain.states import STALE, State, explain, show
@@ -150,7 +150,7 @@ def test_a_queued_run_says_why_whatever_the_operator_does():
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_a_finished_run_is_what_the_ledger_says(outcome):
+def test_a_finished_run_is_what_the_database_says(outcome):
     finished = replace(RUN, phase=Phase.FINISHED, outcome=outcome, reason="Because.", finished=NOW)
     shown = show(finished, three("Running", "Running", "Running"), NOW, None)
     assert (shown.state.value, shown.reason) == (outcome.value, "Because.")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ava.kube.access import Access, BadAccess
+from ava.kube.access import Access, InvalidKubeconfig
 from ava.kube.client import Client
 from ava.kube.errors import AlreadyExists, Conflict, Fenced, Gone, Invalid, NotFound, Unavailable
 from ava.kube.resources import NAMESPACES, NODES, PODS, Kind
@@ -222,5 +222,5 @@ def test_a_name_cannot_leave_its_place_in_the_path():
     "server", ["http://example.org:8080", "ftp://x", "", "http://127.0.0.1.example.org:1"]
 )
 def test_a_server_without_tls_is_refused(server):
-    with pytest.raises(BadAccess):
+    with pytest.raises(InvalidKubeconfig):
         Access(server=server)

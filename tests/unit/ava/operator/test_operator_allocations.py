@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from ava.domain.model import Outcome, Phase, Pool
 from ava.kube.resources import PODS
-from tests.unit.ava.operator.room import in_room, operating, settings, start
+from tests.unit.ava.operator.fake_cluster import in_room, operating, settings, start
 
 GPUS = {"roles": [{"name": "worker", "replicas": 2, "each": {"gpu": 1}}]}
 

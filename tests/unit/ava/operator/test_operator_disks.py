@@ -12,7 +12,7 @@ from ava.domain.labels import DISK, DISK_NODE, VOLUMES
 from ava.domain.model import Kind, Quota
 from ava.kube.resources import CLAIMS, NODES
 from ava.operator import controller, disks
-from tests.unit.ava.operator.room import in_room, now, operating, settings, start
+from tests.unit.ava.operator.fake_cluster import in_room, now, operating, settings, start
 from tests.unit.ava.operator.test_operator_killed import killed_at
 
 GIB = 2**30

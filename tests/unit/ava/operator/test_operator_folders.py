@@ -4,7 +4,7 @@ import asyncio
 
 from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Outcome
-from tests.unit.ava.operator.room import in_room, now, settings, start
+from tests.unit.ava.operator.fake_cluster import in_room, now, settings, start
 
 BASE = settings()
 SHARED = BASE.model_copy(update={"pods": BASE.pods.model_copy(update={"mount": "/mnt/cephfs"})})
@@ -12,7 +12,7 @@ SHARED = BASE.model_copy(update={"pods": BASE.pods.model_copy(update={"mount": "
 
 def made(store, *folders):
     for kind, name in folders:
-        store.folder_seen(Folder(kind, name, now()))
+        store.folder_reported(Folder(kind, name, now()))
 
 
 def paths(pod):

@@ -5,7 +5,7 @@ import asyncio
 from ava.domain import labels
 from ava.kube.resources import NAMESPACES, PODS
 from tests.unit.ava.kube.fake_api import Fault
-from tests.unit.ava.operator.room import in_room, start
+from tests.unit.ava.operator.fake_cluster import in_room, start
 
 
 def forged(run, kind="pod", space="team-a", **status):
@@ -63,7 +63,7 @@ def test_tenants_objects_of_no_run_do_not_stop_the_clean_up(store):
 def test_a_first_run_waits_for_the_rights_in_its_new_namespace_and_says_so(store, monkeypatch):
     async def test(room):
         refused, faults = [], []
-        monkeypatch.setattr("ava.operator.queue.Queue.retry", lambda self, key: faults.append(key) or 0.1)
+        monkeypatch.setattr("ava.operator.work_queue.Queue.retry", lambda self, key: faults.append(key) or 0.1)
 
         def refuse(method, path):
             if (
@@ -95,7 +95,7 @@ def test_rights_that_are_gone_from_an_older_namespace_are_told_with_the_answer(s
             if method == "POST" and path.endswith("/networkpolicies"):
                 raise Fault(403, "Forbidden")
 
-        monkeypatch.setattr("ava.operator.objects.NEW", 0.0)
+        monkeypatch.setattr("ava.operator.run_objects.NEW", 0.0)
         room.api.before = refuse
         run = start(store, command=["sleep"])
         await room.until(lambda: "403" in str(room.run(run).waits_for))

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from ava.domain.model import Outcome, Phase
-from tests.unit.ava.operator.room import Room, in_room, operating, start
+from tests.unit.ava.operator.fake_cluster import Room, in_room, operating, start
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +32,8 @@ class Fuse:
                 raise Killed
 
 
-class Ledger:
-    """The ledger of an operator with a fuse."""
+class Database:
+    """The database of an operator with a fuse."""
 
     def __init__(self, store, fuse):
         self._store, self._fuse = store, fuse
@@ -77,7 +77,7 @@ async def killed_at(room: Room, at: int, after: bool, wanted, config=None, about
     """Operate until the fuse blows or ``wanted()``; return whether it blew. ``about``: what the writes that count are about."""
     fuse = Fuse(at, after, about)
     try:
-        async with operating(fused(room.client, fuse), Ledger(room.store, fuse), config) as _:
+        async with operating(fused(room.client, fuse), Database(room.store, fuse), config) as _:
             while not wanted() and not fuse.blown.is_set():
                 await asyncio.sleep(0.01)
     except (Killed, BaseExceptionGroup):

@@ -9,9 +9,9 @@ from ava.domain import labels
 from ava.kube import resources
 from ava.operator import outbox
 from ava.operator.cluster import Cluster
-from ava.operator.ledger import Threads
-from ava.operator.queue import Queue
-from tests.unit.ava.operator.room import furnish, start
+from ava.operator.db_executor import DbExecutor
+from ava.operator.work_queue import WorkQueue
+from tests.unit.ava.operator.fake_cluster import furnish, start
 
 
 def test_messages_of_a_cluster_that_is_away_are_not_read(store, monkeypatch):
@@ -36,7 +36,7 @@ def test_messages_of_a_cluster_that_is_away_are_not_read(store, monkeypatch):
             return call
 
     async def go() -> str:
-        queue, threads = Queue(), Threads(1)
+        queue, threads = WorkQueue(), DbExecutor(1)
         box = outbox.Outbox(Counting(), threads, queue, "default")
         await box.take()
         async with asyncio.timeout(2):

@@ -5,7 +5,7 @@ import time
 
 from ava.domain.model import Outcome, Phase
 from ava.kube.resources import PODS
-from tests.unit.ava.operator.room import in_room, settings, start
+from tests.unit.ava.operator.fake_cluster import in_room, settings, start
 
 WORKER = {"roles": [{"name": "worker", "replicas": 2}]}
 
@@ -22,7 +22,7 @@ def test_a_run_gets_its_pods_and_ends_when_all_have_succeeded(store):
     in_room(store, test)
 
 
-def test_what_pods_do_is_told_to_the_ledger(store):
+def test_what_pods_do_is_told_to_the_database(store):
     async def test(room):
         room.nodes.binds = False
         run = start(store, command=["sleep"], **WORKER)
@@ -34,7 +34,7 @@ def test_what_pods_do_is_told_to_the_ledger(store):
         state = store.pods([run.id])[run.id][0]
         assert (state.node, state.address, state.attempt) == (state.node, "10.1.2.3", 0)
         assert state.node in room.nodes.names
-        await room.until(lambda: "operator" in store.signs())
+        await room.until(lambda: "operator" in store.heartbeats())
 
     in_room(store, test)
 

@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from ava.domain.placement.decide import decide
+from ava.domain.placement.schedule_pass import schedule
 from ava.domain.placement.model import Pod
-from ava.scheduler import read
+from ava.scheduler import cluster_reader
 from ava.scheduler.cache import Cache
-from tests.unit.ava.scheduler.things import Object, node, pod
+from tests.unit.ava.scheduler.builders import Object, node, pod
 
 
 def made(*things: Object, nodes: int = 1, gpu: int = 4) -> Cache:
@@ -25,7 +25,7 @@ def made(*things: Object, nodes: int = 1, gpu: int = 4) -> Cache:
 
 def decided(cache: Cache) -> list[Pod]:
     """Decide and assume, as the placing loop does."""
-    found = [p for _, pods in decide(cache.cluster, cache.gangs()).placed for p in pods]
+    found = [p for _, pods in schedule(cache.cluster, cache.gangs()).placed for p in pods]
     cache.assume(found)
     return found
 
@@ -103,7 +103,7 @@ def nominated(node: str | None, priority_class: str = "system-cluster-critical")
     part = pod("api-2", gpu=2, scheduler="default-scheduler")
     part["metadata"]["namespace"] = "ava-system"
     part["spec"]["priorityClassName"] = priority_class
-    part["metadata"]["annotations"] = {read.NOMINATED: node} if node else {}
+    part["metadata"]["annotations"] = {cluster_reader.NOMINATED: node} if node else {}
     return part
 
 
@@ -265,9 +265,9 @@ def test_a_bind_that_took_the_pods_successor_counts_where_it_went() -> None:
 def test_what_stopping_pods_give_back_is_told_to_those_that_wait() -> None:
     old = pod("old", gpu=4, on="n0", phase="Running")
     cache = made(old, pod("new", gpu=1))
-    before = decide(cache.cluster, cache.gangs()).reasons
+    before = schedule(cache.cluster, cache.gangs()).reasons
     cache.on_pod(old, old | {"metadata": old["metadata"] | {"deletionTimestamp": "2026-11-27T00:00:00Z"}})
-    after = decide(cache.cluster, cache.gangs()).reasons
+    after = schedule(cache.cluster, cache.gangs()).reasons
     ((said,),), ((then,),) = before.values(), after.values()
     assert said.what == "1 node: GPU 0 free at most, 1 wanted."
     assert (

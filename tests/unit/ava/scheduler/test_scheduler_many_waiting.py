@@ -3,14 +3,14 @@
 import pytest
 
 from ava.domain.model import Quota, UserState
-from ava.scheduler import admitting
-from ava.scheduler.admitting import Admitter
-from tests.unit.ava.store.world import NOW, ONE, World
+from ava.scheduler import admission
+from ava.scheduler.admission import AdmissionController
+from tests.unit.ava.db.world import NOW, ONE, World
 
 
 @pytest.fixture
 def world(store, monkeypatch):
-    monkeypatch.setattr(admitting, "LOOKED_AT", 4)
+    monkeypatch.setattr(admission, "LOOKED_AT", 4)
     return World(store)
 
 
@@ -20,7 +20,7 @@ def test_runs_of_those_who_may_not_run_hide_nobody_of_their_group(world):
         world.submit(owner="eve", definition=world.definition("eve", f"t{n}"))
     zoe = world.submit()
     world.store.set_user("eve", NOW, state=UserState.DISABLED)
-    admitter = Admitter(world.store, "default")
+    admitter = AdmissionController(world.store, "default")
     for _ in range(3):
         admitter.round(NOW, None)
     assert world.store.run(zoe.id).admitted is not None
@@ -38,7 +38,7 @@ def test_more_groups_than_a_round_looks_at_hide_no_younger_one(world):
     world.store.add_group("young", Quota(8, 10**6, 2**40), NOW)
     world.person("zoe", "young")
     zoe = world.submit(ONE, "zoe")
-    admitter = Admitter(world.store, "default")
+    admitter = AdmissionController(world.store, "default")
     for _ in range(3):
         admitter.round(NOW, None)
     assert world.store.run(zoe.id).admitted is not None

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from ava.kube.errors import Fenced
-from ava.scheduler.binding import Binder
+from ava.scheduler.binder import Binder
 from ava.scheduler.cache import Cache
 from ava.scheduler.metrics import Metrics
-from ava.scheduler.placing import Placer
-from tests.unit.ava.scheduler.things import Binds, Object, node, pod
+from ava.scheduler.placement_loop import PlacementLoop
+from tests.unit.ava.scheduler.builders import Binds, Object, node, pod
 
 
 class Fence:
@@ -32,7 +32,7 @@ class Scheduler:
     def __init__(self, client: Fence, *sees: Object) -> None:
         self.cache = Cache((), lambda: self.placer.wake())
         self.binder = Binder(client, Metrics(), refused=lambda pod: None, wanted=self.cache.is_assumed)
-        self.placer = Placer(self.cache, self.binder, Metrics(), every=0.05)
+        self.placer = PlacementLoop(self.cache, self.binder, Metrics(), every=0.05)
         self.cache.on_node(None, node("n0", 4))
         for thing in sees:
             self.cache.on_pod(None, thing)

@@ -11,15 +11,15 @@ import httpx
 from fastapi import FastAPI
 
 from ava.api.app import frame
-from ava.api.services import Services
-from ava.web.site import install
+from ava.services.context import Context
+from ava.web.app import install
 from tests.unit.ava.api.site import WORD, Site
 
 
 @cache
 def whole() -> FastAPI:
     """Return API and site, made once: a test puts its own services into it."""
-    made = frame(cast(Services, None))
+    made = frame(cast(Context, None))
     install(made)
     return made
 

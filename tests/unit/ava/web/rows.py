@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from fastapi.routing import APIRoute
 
 from ava.web.pages import ALL
-from ava.web.source_form import KINDS
-from tests.unit.ava.web.town import ELSEWHERE
+from ava.web.data_source_form import KINDS
+from tests.unit.ava.web.sample_site import ELSEWHERE
 
 PARTS = frozenset({"/runs/{id}/now", "/runs/{id}/charts"})
 """Routes that answer with a piece of a page, or with figures."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ava.api.identity import COOKIE
-from ava.api.login import KNOWN
+from ava.services.auth.caller import COOKIE
+from ava.services.auth.login import KNOWN
 from ava.domain.model import PodState
 from ava.web import assets
-from ava.web.visit import FORM_COOKIE, local
+from ava.web.request import FORM_COOKIE, local
 from tests.unit.ava.api.site import SPEC, WORD, Site
 from tests.unit.ava.web.browser import Browser
 
@@ -54,7 +54,7 @@ def test_a_form_that_does_not_come_from_here_changes_nothing(site: Site, how: st
         assert answer.status_code == 403, path
         assert "does not come from AVA" in answer.text
     assert site.state() == before
-    # The control: with the token of this log-in it is done.
+    # The control: with the token of this login it is done.
     assert ann.send("/account/email", {"email": "new@example.org"}).status_code == 303
 
 
@@ -181,11 +181,11 @@ def test_markup_in_what_users_write_is_text(site: Site) -> None:
 def test_markup_in_what_pods_say_is_text(site: Site) -> None:
     run = site.run(command=["sh", "-c", EVIL])["id"]
     assert not site.store.admit(run, site.now)
-    site.store.alive("operator", site.now, {})
+    site.store.heartbeat("operator", site.now, {})
     pod = PodState(
         run, f"{run}-0-worker-0", "worker", 0, 0, "Pending", node=EVIL, reason=EVIL[:60], message=EVIL
     )
-    site.store.observe(run, [pod], site.now)
+    site.store.record_pod_state(run, [pod], site.now)
     browser = Browser(site).log_in("ann")
     for path in (f"/runs/{run}", f"/runs/{run}/now", "/runs", "/"):
         text = browser.ask("GET", path).text
@@ -295,7 +295,7 @@ def test_a_token_of_a_program_opens_no_page_and_a_page_asks_for_no_program(site:
 
 
 def test_guessed_passwords_run_into_the_limit_and_the_page_says_when_to_come_again(tmp_path: Any) -> None:
-    from ava.api.config import Limits
+    from ava.services.config import Limits
     from tests.unit.ava.web.browser import web_site
 
     site = web_site(tmp_path, limits=Limits(login_address="3/minute"))
@@ -303,7 +303,7 @@ def test_guessed_passwords_run_into_the_limit_and_the_page_says_when_to_come_aga
     browser.open("/login")
     answers = [browser.send("/login", {"name": "ann", "password": "wrong"}) for _ in range(4)]
     assert [a.status_code for a in answers] == [401, 401, 401, 429]
-    assert "Too many log-ins" in answers[-1].text
+    assert "Too many logins" in answers[-1].text
     assert "wrong" not in answers[0].text
     site.close()
 

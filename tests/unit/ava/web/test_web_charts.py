@@ -11,11 +11,11 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 
-from ava.api.config import LogStore
-from ava.web import figures
+from ava.services.config import LogStore
+from ava.web import metrics
 from tests.unit.ava.api.site import NOW, Site
 from tests.unit.ava.web.browser import Browser, web_site
-from tests.unit.ava.web.town import inhabit
+from tests.unit.ava.web.sample_site import inhabit
 
 TITLES = {"gpu": "G", "cpu": "C", "memory": "M"}
 STORES = (LogStore(name="p1", url="https://p1.test"), LogStore(name="p2", url="https://p2.test"))
@@ -29,7 +29,7 @@ class Prometheus:
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.down: set[str] = set()
         self.values: Callable[[int], str] = str
-        monkeypatch.setattr(figures, "_client", self.client)
+        monkeypatch.setattr(metrics, "_client", self.client)
 
     def client(self, server: LogStore) -> httpx.Client:
         def handle(request: httpx.Request) -> httpx.Response:
@@ -99,18 +99,18 @@ def test_nobody_else_is_told_and_nothing_is_asked_for_them(measured: Site, prome
 
 @pytest.mark.parametrize("hours", [0, 1, 24 * 300])
 def test_a_long_run_has_no_more_points_than_a_short_one(prometheus: Prometheus, hours: int) -> None:
-    wanted = figures.charts("ns", "r1", 1, TITLES)
-    found = figures.read(STORES, wanted, NOW - timedelta(hours=hours), NOW)
+    wanted = metrics.charts("ns", "r1", 1, TITLES)
+    found = metrics.read(STORES, wanted, NOW - timedelta(hours=hours), NOW)
     for chart in found:
-        assert 1 <= len(chart["times"]) <= figures.POINTS + 2
+        assert 1 <= len(chart["times"]) <= metrics.POINTS + 2
         assert len(chart["times"]) == len(chart["series"][0]["values"])
 
 
 def test_a_gap_is_none_and_no_zero(prometheus: Prometheus) -> None:
     cut = int(NOW.timestamp()) - 300
     prometheus.values = lambda t: "NaN" if t < cut else "2147483648"
-    memory = figures.read(
-        STORES, figures.charts("ns", "r1", 0, TITLES)[1:], NOW - timedelta(minutes=10), NOW
+    memory = metrics.read(
+        STORES, metrics.charts("ns", "r1", 0, TITLES)[1:], NOW - timedelta(minutes=10), NOW
     )[0]
     values = memory["series"][0]["values"]
     assert values[0] is None
@@ -130,7 +130,7 @@ def test_memory_is_told_in_the_unit_that_fits_it(
     prometheus: Prometheus, used: int, value: float, unit: str, least: float
 ) -> None:
     prometheus.values = lambda t: str(used)
-    [memory] = figures.read(STORES, figures.charts("ns", "r1", 0, TITLES)[1:], NOW, NOW)
+    [memory] = metrics.read(STORES, metrics.charts("ns", "r1", 0, TITLES)[1:], NOW, NOW)
     assert (memory["unit"], memory["least"]) == (unit, least)
     assert memory["series"][0]["values"][0] == pytest.approx(value)
 
@@ -152,16 +152,16 @@ def test_the_next_server_answers_where_one_is_away_and_all_away_is_told(
 def test_a_server_that_hangs_takes_four_requests_and_no_more(
     prometheus: Prometheus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = [figures.AT_ONCE.acquire(timeout=0) for _ in range(4)]
+    taken = [metrics.AT_ONCE.acquire(timeout=0) for _ in range(4)]
     try:
         assert taken == [True] * 4
-        with pytest.raises(figures.FiguresDown, match="too many"):
-            figures.read(STORES, figures.charts("ns", "r1", 0, TITLES), NOW, NOW)
+        with pytest.raises(metrics.MetricsUnavailable, match="too many"):
+            metrics.read(STORES, metrics.charts("ns", "r1", 0, TITLES), NOW, NOW)
     finally:
         for _ in taken:
-            figures.AT_ONCE.release()
+            metrics.AT_ONCE.release()
 
 
 def test_names_cannot_leave_their_quotation_marks() -> None:
-    chart = figures.charts('n"} or vector(1) #', 'r"1', 1, TITLES)
+    chart = metrics.charts('n"} or vector(1) #', 'r"1', 1, TITLES)
     assert all('\\"' in c.query for c in chart)

@@ -13,9 +13,9 @@ from aiosmtpd.controller import Controller
 
 from ava.domain.model import Outcome
 from ava.operator.config import Notices
-from ava.operator.ledger import Threads
+from ava.operator.db_executor import DbExecutor
 from ava.operator.metrics import Metrics
-from ava.operator.notices import Courier
+from ava.operator.notifications import Notifier
 from tests.platform.apiserver import free_port
 from tests.unit.ava.api.site import WORD, Site
 from tests.unit.ava.web.browser import Browser
@@ -38,8 +38,8 @@ class Post:
     def deliver(self) -> list[tuple[list[str], str]]:
         """Return the mails that are sent now: to whom, and their text."""
         mail = {"host": "127.0.0.1", "port": self.smtp.port, "sender": "ava@example.org", "tls": "none"}
-        before, threads = len(self.mails), Threads(1)
-        courier = Courier(
+        before, threads = len(self.mails), DbExecutor(1)
+        courier = Notifier(
             self.site.store, threads, Notices.model_validate({"mail": mail}), Metrics("default")
         )
         try:

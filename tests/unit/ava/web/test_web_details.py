@@ -10,10 +10,10 @@ import pytest
 from ava.domain.folders import Folder, FolderKind
 from ava.images.catalogue import Offered, completed
 from ava.web import assets
-from ava.web.words import Words
+from ava.web.i18n import Translator
 from tests.unit.ava.api.site import NOW, Site
 from tests.unit.ava.web.browser import Browser
-from tests.unit.ava.web.town import inhabit
+from tests.unit.ava.web.sample_site import inhabit
 
 STATIC = Path(assets.__file__).with_name("static")
 TEMPLATES = Path(assets.__file__).with_name("templates")
@@ -57,7 +57,7 @@ def test_the_audit_log_has_utc_times_and_names_and_is_filtered_by_action(site: S
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_times_have_one_format_in_every_language(language: str) -> None:
-    assert Words(language).time(NOW) == "2026-11-24 12:00:00 UTC"
+    assert Translator(language).time(NOW) == "2026-11-24 12:00:00 UTC"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_the_page_of_a_group_has_its_storage(site: Site) -> None:
     page = Browser(site).log_in("root2").open("/groups/speech").text
     (storage,) = re.findall(r'<dl class="shares storage">(.*?)</dl>', page, re.S)
     assert "—" in storage and "of 2 TiB" in storage
-    site.store.folder_seen(Folder(FolderKind.GROUP, "speech", used=2**40, files=7, seen=site.now))
+    site.store.folder_reported(Folder(FolderKind.GROUP, "speech", used=2**40, files=7, seen=site.now))
     page = Browser(site).log_in("root2").open("/groups/speech").text
     (storage,) = re.findall(r'<dl class="shares storage">(.*?)</dl>', page, re.S)
     assert "<b>1 TiB</b>" in storage and 'aria-label="1 TiB of 2 TiB used"' in storage

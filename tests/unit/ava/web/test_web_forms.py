@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ava.domain.spec import Spec
-from ava.web import forms, spec_form
+from ava.web import forms, definition_form
 from tests.unit.ava.api.site import GIB, NOW, Site
 from tests.unit.ava.web.browser import Browser
-from tests.unit.ava.web.town import inhabit
+from tests.unit.ava.web.sample_site import inhabit
 
 SINGLE = {
     "like": "single",
@@ -206,18 +206,18 @@ def test_nodes_and_models_that_are_free_are_offered_and_one_can_be_picked(site: 
     ],
 )
 def test_a_command_line_comes_back_as_it_was(text: str) -> None:
-    words = spec_form.command(text)
-    again = spec_form.command(spec_form.line(words))
+    words = definition_form.command(text)
+    again = definition_form.command(definition_form.line(words))
     assert again == words
     assert words[:2] == ["bash", "-c"] or "&&" not in text
 
 
 @pytest.mark.parametrize("form", [SINGLE, MPI, TF, SINGLE | {"node": "gpu-1", "hours": "0.5", "env": "A=1"}])
 def test_a_stored_definition_fills_the_form_that_makes_it_again(form: dict[str, str]) -> None:
-    plain = spec_form.spec_of(forms.Form(list(form.items())), "training", form["like"])
+    plain = definition_form.spec_of(forms.Form(list(form.items())), "training", form["like"])
     first = Spec.model_validate(plain)
-    values, like = spec_form.values(first.model_dump(mode="json"), "mnist")
-    again = spec_form.spec_of(forms.Form(list(values.items())), "training", like)
+    values, like = definition_form.values(first.model_dump(mode="json"), "mnist")
+    again = definition_form.spec_of(forms.Form(list(values.items())), "training", like)
     assert like == form["like"]
     assert Spec.model_validate(again) == first
 

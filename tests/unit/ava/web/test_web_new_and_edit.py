@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.ava.api.site import SPEC, Site
 from tests.unit.ava.web.browser import Browser
-from tests.unit.ava.web.town import KEY
+from tests.unit.ava.web.sample_site import KEY
 
 KINDS = {"trainings": "training", "workbenches": "workbench", "services": "service"}
 

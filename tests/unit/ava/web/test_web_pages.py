@@ -1,4 +1,4 @@
-"""Every page shows itself in both languages; who may see which is what roles.yml says; errors are pages in words."""
+"""Every page shows itself in both languages; who may see which is what permissions.yml says; errors are pages in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ava.domain.spec import Spec
 from tests.unit.ava.api.site import GIB, SPEC, WORD, Site, frame_of_all, person
 from tests.unit.ava.web.browser import Browser, whole
 from tests.unit.ava.web.rows import PARTS, ROWS, by_person, routes
-from tests.unit.ava.web.town import inhabit
+from tests.unit.ava.web.sample_site import inhabit
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
@@ -181,21 +181,21 @@ def test_a_mistake_of_ours_is_a_page_that_tells_nothing_of_it(
     assert "The platform has made a mistake." in answer.text
 
 
-def test_a_ledger_that_is_away_is_told_in_words(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ava.domain.problems import Problem, Refused
+def test_a_database_that_is_away_is_told_in_words(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ava.domain.problems import Problem, ApiError
 
     browser = Browser(site).log_in("ann")
 
     def away(*_: object, **__: object) -> None:
-        raise Refused(
-            503, Problem("ledger-unavailable", "The ledger does not answer.", "data base", "10.0.0.7")
+        raise ApiError(
+            503, Problem("database-unavailable", "The database does not answer.", "database", "10.0.0.7")
         )
 
     monkeypatch.setattr(site.store, "bearer", away)
     answer = browser.ask("GET", "/")
     assert answer.status_code == 503
     assert "10.0.0.7" not in answer.text
-    assert "The ledger does not answer." in answer.text
+    assert "The database does not answer." in answer.text
     assert site.call("GET", "/api/v1/queues").status_code == 401
 
 
@@ -216,7 +216,7 @@ def test_the_site_changes_nothing_of_the_interfaces_own_document(site: Site) -> 
 
 def test_a_workbench_shows_its_disk_and_what_is_in_the_way(site: Site) -> None:
     spec = SPEC | {"kind": "workbench", "disk": 4 * GIB}
-    one = site.store.put_definition("ann", Kind.WORKBENCH, "bench", spec, site.now)
+    one = site.store.save_definition("ann", Kind.WORKBENCH, "bench", spec, site.now)
     browser = Browser(site).log_in("ann")
     assert "of 4 GiB" in browser.open(f"/definitions/{one.id}").text
     site.store.set_quota("vision", Quota(8, 64_000, 2**40, disk=None), site.now)

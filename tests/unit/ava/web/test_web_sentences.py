@@ -10,12 +10,12 @@ from ava.domain.model import Outcome, PodState
 from ava.domain.placement import reasons
 from ava.domain.states import EXPLAINED, explain
 from ava.web.sentences import Sentences, fitting
-from ava.web.words import Words
+from ava.web.i18n import Translator
 from tests.unit.ava.api.site import Site
 from tests.unit.ava.web.browser import Browser
-from tests.unit.ava.web.town import inhabit
+from tests.unit.ava.web.sample_site import inhabit
 
-ZH = Words("zh")
+ZH = Translator("zh")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ ZH = Words("zh")
 )
 def test_a_sentence_is_said_with_its_figures(text: str, said: str) -> None:
     assert ZH.said(text) == said
-    assert Words("en").said(text) == ""
+    assert Translator("en").said(text) == ""
 
 
 @pytest.mark.parametrize("code", EXPLAINED)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from ava.domain.data_sets import Elsewhere
-from ava.web import source_form
+from ava.domain.data_sets import ExternalSource
+from ava.web import data_source_form
 from tests.unit.ava.api.site import NOW
 from tests.unit.ava.web.browser import Browser, web_site
 
@@ -37,7 +37,7 @@ def root(site):
 def page(site):
     def show(kind, language="en", **seen):
         one = site.store.add_data_set("root2", "faces", {"kind": kind, **SOURCES[kind]}, NOW)
-        site.store.elsewhere_seen(Elsewhere(one.id, **seen))
+        site.store.external_source_reported(ExternalSource(one.id, **seen))
         browser = Browser(site, language).log_in("root2")
         texts = []
         for path in (f"/data/{one.id}", "/data"):
@@ -102,11 +102,11 @@ def test_of_a_servers_folder_nothing_is_claimed_that_nobody_has_seen(page):
 
 
 def test_every_kind_of_the_domain_has_a_form_with_words(site, root):
-    assert set(SOURCES) | {source_form.OWN} == set(source_form.KINDS)
+    assert set(SOURCES) | {data_source_form.OWN} == set(data_source_form.KINDS)
     for kind, given in SOURCES.items():
         text = root.open(f"/data/new?source={kind}").text
-        assert re.findall(r'<input id="f-(\w+)"', text) == ["name", *source_form.fields(kind)]
-        assert set(source_form.fields(kind)) == set(given)
+        assert re.findall(r'<input id="f-(\w+)"', text) == ["name", *data_source_form.fields(kind)]
+        assert set(data_source_form.fields(kind)) == set(given)
         assert f'href="?source={kind}" aria-current="page"' in text
         assert 'role="alert"' not in text
 

@@ -112,7 +112,7 @@ def test_policies_of_pods_are_there_before_an_api_server_comes_back_that_asks_fo
     assert "/etc/kubernetes/rbac.yml" in {one["path"] for one in write["avadm_service"]["files"]}
     assert keep["avadm_kube_objects"] == {
         "path": "/etc/kubernetes/rbac.yml",
-        # Where it does not answer, it is not waited for: its restart may be what mends it.
+        # Where it does not answer, it is not waited for: its restart may be what fixes it.
         "server": "{{ _kube_apiserver_own }}",
         "answering_only": True,
     }

@@ -1,4 +1,4 @@
-"""Whether a member of PostgreSQL may start: nobody makes anew what was there once."""
+"""Whether a member of PostgreSQL may start: nobody recreates what was there once."""
 
 import pytest
 from ansible.module_utils import avadm_founded as marks
@@ -50,7 +50,7 @@ def test_who_may_start(member, state, copies):
     [
         ({"mark": True}, "its disk is mounted"),
         ({"mark": True, "primary": URL}, "apply database --replace n1"),
-        ({"ledger": ["n1"]}, "its disk is mounted"),  # installed anew
+        ({"ledger": ["n1"]}, "its disk is mounted"),  # reinstalled
         ({"mark": True, "replace": True}, "no primary answers"),
         ({"ledger": ["n2"]}, "founds no second cluster"),
     ],

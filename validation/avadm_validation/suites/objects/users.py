@@ -31,7 +31,7 @@ def target(ctx: Context) -> ObjectTarget:
 
 
 def make(ctx: Context, timeout: float) -> None:
-    """Make the users anew, after what a killed run left is removed; nothing where others run the store.
+    """Make the users again, after what a killed run left is removed; nothing where others run the store.
 
     Raises:
         MeasureError: radosgw-admin cannot do it.

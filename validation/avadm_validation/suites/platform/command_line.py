@@ -18,7 +18,7 @@ from typing import Any
 from ava.cli import main as cli
 from ava.cli.app import App
 from ava.client import Client
-from ava.client.by_address import http_by_address
+from ava.client.pinned_host import http_pinned
 
 
 def main() -> int:
@@ -27,7 +27,7 @@ def main() -> int:
 
     def connect(server: str, token: str | None = None, ca: Any = None) -> Client:
         return Client(
-            server, token=token, http=http_by_address(given["host"], given["address"], given["authority"])
+            server, token=token, http=http_pinned(given["host"], given["address"], given["authority"])
         )
 
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ def ava_child_killed(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_lived_on(inputs: Inputs, params: Params) -> float:
-    """Return 1 if its parent went on afterwards, in the same pod, which runs and was never replaced, else 0."""
+    """Return 1 if its parent continued afterwards, in the same pod, which runs and was never replaced, else 0."""
     said, pods = _said(inputs), list(of(lines(inputs), "pod"))
     end = next((i for i, text in enumerate(said) if text.startswith("child ")), len(said))
     on = any(text.startswith("alive ") for text in said[end:])

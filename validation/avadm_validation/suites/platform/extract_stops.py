@@ -34,7 +34,7 @@ class Stop:
     Attributes:
         kind: of the lanes.
         seconds: until the next run was running on the same card; infinity where none was in the time waited.
-        told: whether the platform had named the cause, and given up what was on a dead node, before it was mended.
+        told: whether the platform had named the cause, and given up what was on a dead node, before it was fixed.
     """
 
     kind: str
@@ -107,7 +107,7 @@ def ava_freed_q(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_untold(inputs: Inputs, params: Params) -> float:
-    """Return how many stops of ``kinds`` the platform itself had not told the cause of, or given up, before it was mended."""
+    """Return how many stops of ``kinds`` the platform itself had not told the cause of, or given up, before it was fixed."""
     kinds = str(params["kinds"]).split(",")
     return float(sum(s.kind in kinds and not s.told for s in stops(lines(inputs))))
 

@@ -42,14 +42,14 @@ class Harm:
     planted: bool = False
     undo: Callable[[], None] = lambda: None
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         """Undo it."""
         self.undo()
 
 
 @contextmanager
 def harm(ctx: Context, lanes: Lanes, journal: Journal, holds: list[str]) -> Iterator[Harm]:
-    """Harm the node as the kind of stop wants it; mended at the end, if not before; MeasureError where it cannot be done."""
+    """Harm the node as the kind of stop wants it; fixed at the end, if not before; MeasureError where it cannot be done."""
     node, seconds = lanes.node, int(ctx.params["harmed_s"])
     if lanes.kind not in ("hung", "dead"):
         yield Harm()
@@ -57,12 +57,12 @@ def harm(ctx: Context, lanes: Lanes, journal: Journal, holds: list[str]) -> Iter
     undo = START if lanes.kind == "dead" else ctx.tool(TOOL, "end")
     ctx.shared.setdefault(HARMED, {})[node] = undo
 
-    def mend() -> None:
-        done = ctx.rec.run(node, undo, "mend", timeout=60)
+    def fix() -> None:
+        done = ctx.rec.run(node, undo, "fix", timeout=60)
         if not done.rc and not done.error:
             ctx.shared[HARMED].pop(node, None)
 
-    harmed = Harm(True, mend)
+    harmed = Harm(True, fix)
     try:
         if lanes.kind == "dead":
             ctx.must(ctx.rec.run(node, STOP.format(seconds=seconds), "kubelet-stopped", timeout=60))
@@ -72,7 +72,7 @@ def harm(ctx: Context, lanes: Lanes, journal: Journal, holds: list[str]) -> Iter
         yield harmed
     finally:
         if node in ctx.shared[HARMED]:
-            mend()
+            fix()
 
 
 def _hang(ctx: Context, node: str, pods: list[str], seconds: int) -> None:
@@ -89,7 +89,7 @@ def mend_all(ctx: Context) -> list[str]:
     """Undo what is still harmed; return what could not be, in sentences. Nothing is raised."""
     stayed = []
     for node, undo in list(ctx.shared.get(HARMED, {}).items()):
-        done = ctx.rec.run(node, undo, "mend", timeout=60)
+        done = ctx.rec.run(node, undo, "fix", timeout=60)
         if done.rc or done.error:
             stayed.append(f"{node} may be harmed still; run there: {shlex.quote(undo)}")
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from ava.api.schemas.work import RunOut
+from ava.schemas.runs import RunOut
 from ava.client import Client, Refused
 from avadm_validation.measuring.context import Context
 from avadm_validation.suites.platform import pace
@@ -31,7 +31,7 @@ class Journal:
         group: whose runs are looked at.
         states: each run's state, as last seen.
         runs: each run, as last seen.
-        last: each pod that was asked for anew, as last seen.
+        last: each pod that was asked for again, as last seen.
         reasons: why those of a run were not well.
     """
 

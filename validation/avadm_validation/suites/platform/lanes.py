@@ -112,7 +112,7 @@ def _drive(ctx: Context, lanes: Lanes, journal: Journal) -> None:
 
 
 def _mend(ctx: Context, lanes: Lanes, journal: Journal, holds: list[str], harmed: Harm) -> None:
-    """Of a harmed node: wait until the platform has said what is wrong (and given up what is on a dead one), then mend it."""
+    """Of a harmed node: wait until the platform has said what is wrong (and given up what is on a dead one), then fix it."""
     if not harmed.planted:
         return
     left = set(holds)
@@ -137,5 +137,5 @@ def _mend(ctx: Context, lanes: Lanes, journal: Journal, holds: list[str], harmed
         for run in holds:
             if journal.states.get(run) in ENDED:
                 journal.note("given-up", run=run)
-    harmed.mend()
-    journal.note("mended", node=lanes.node)
+    harmed.fix()
+    journal.note("fixed", node=lanes.node)

@@ -1,4 +1,4 @@
-"""A run that takes more memory than it may, and a neighbour of another group on the same node that goes on working."""
+"""A run that takes more memory than it may, and a neighbour of another group on the same node that continues working."""
 
 from __future__ import annotations
 

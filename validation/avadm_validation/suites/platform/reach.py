@@ -7,7 +7,7 @@ import ssl
 import httpx
 
 from ava.client import Client
-from ava.client.by_address import http_by_address
+from ava.client.pinned_host import http_pinned
 from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.measuring.targets import PlatformTarget
 
@@ -36,11 +36,11 @@ def http(ctx: Context) -> httpx.Client:
     """Return connections to the platform; the authority's certificate must have been read."""
     platform = target(ctx)
     try:
-        return http_by_address(platform.host, platform.address, ctx.shared[AUTHORITY])
+        return http_pinned(platform.host, platform.address, ctx.shared[AUTHORITY])
     except (KeyError, ssl.SSLError, ValueError) as error:
         raise MeasureError(f"{platform.master}: {platform.authority} is no certificate: {error}") from error
 
 
 def client(ctx: Context) -> Client:
-    """Return a client without a log-in."""
+    """Return a client without a login."""
     return Client(f"https://{target(ctx).host}", http=http(ctx))

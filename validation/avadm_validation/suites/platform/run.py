@@ -29,7 +29,7 @@ def unfit(check: Check, platform: PlatformTarget) -> str:
 
 @contextmanager
 def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
-    """Look at the preconditions; mend nodes and take users and groups away at the end.
+    """Look at the preconditions; fix nodes and take users and groups away at the end.
 
     Args:
         runner: the run, with its target, criteria, manifest and notes.

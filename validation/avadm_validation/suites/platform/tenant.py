@@ -117,7 +117,7 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
 
 
 def _user(ctx: Context, admin: Client, name: str) -> tuple[Client, str, str]:
-    """Return a new log-in of a user who was made or is let in again: the client, a password, a token."""
+    """Return a new login of a user who was made or is let in again: the client, a password, a token."""
     password = _password()
     try:
         _again(lambda: admin.make_user(name, f"{name}@localhost.invalid", password))

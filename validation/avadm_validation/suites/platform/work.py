@@ -23,7 +23,7 @@ PROGRAMS = {
     ),
 }
 """Name to what it does: ends at once; ends when it is told to; never hears it; looks into a folder again and again; takes 256
-MiB; starts a process that does, and goes on; works without end, and tells its longest pause."""
+MiB; starts a process that does, and continues; works without end, and tells its longest pause."""
 PROGRAMS["dead"] = PROGRAMS["graceful"]
 _TAKE = "x = b'x' * (256 << 20)"
 PROGRAMS |= {

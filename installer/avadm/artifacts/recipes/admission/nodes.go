@@ -59,7 +59,7 @@ func (p policy) node(r request) string {
 		return unreadable(err)
 	}
 	if r.Operation == "UPDATE" {
-		// A sign of life passes where the Node cannot be read: a cluster whose nodes all seem dead loses its pods.
+		// A heartbeat passes where the Node cannot be read: a cluster whose nodes all seem dead loses its pods.
 		if _, err := p.find("/api/v1/nodes/"+url.PathEscape(r.Name), &before); err != nil && r.SubResource == "status" {
 			log.Printf("not looked at: the status of %s: %v", r.Name, err)
 			return ""

@@ -29,7 +29,7 @@ func TestNodesAreMarkedByAdministratorsAlone(t *testing.T) {
 		{worker, "CREATE", "", labels(gpu), "", "label"},
 		{worker, "CREATE", "", labels(own + `, "anything": "else"`), "", "label anything"},
 		{worker, "CREATE", "", object(`"annotations": {"avadm.io/kept": "{}"}`, ""), "", "avadm.io/kept"},
-		// Its signs of life, what it can mount, and its operating system's name after an upgrade.
+		// Its heartbeats, what it can mount, and its operating system's name after an upgrade.
 		{worker, "UPDATE", "status", marked, marked, ""},
 		{worker, "UPDATE", "", labels(gpu + `, "avadm.io/cephfs": "mounted", "avadm.io/rbd": "yes", "avadm.io/nfs": "yes"`), labels(gpu), ""},
 		{worker, "UPDATE", "", labels(gpu), labels(gpu + `, "avadm.io/cephfs": "mounted"`), ""},
@@ -48,7 +48,7 @@ func TestNodesAreMarkedByAdministratorsAlone(t *testing.T) {
 		// Its Node would come back as it likes.
 		{worker, "DELETE", "", "", "", "delete"},
 		{worker, "UPDATE", "", `{"metadata": 3}`, labels(gpu), "cannot be read"},
-		// The Node cannot be read: signs of life go on, and nothing else does.
+		// The Node cannot be read: heartbeats continue, and nothing else does.
 		{worker, "UPDATE", "status", labels(own), silent, ""},
 		{worker, "UPDATE", "", labels(own), silent, "cannot be read"},
 		// Administrators, controllers, and operators, who are given that right on purpose.

@@ -2,7 +2,7 @@
 // process group, and reaps what is orphaned to it.
 //
 // Once it was told to end it stays until no process of that group is left: a shell ends at the signal, and the program
-// that it started goes on to save. Kubernetes kills what is left at the end of the grace period. A command that ends by
+// that it started continues to save. Kubernetes kills what is left at the end of the grace period. A command that ends by
 // itself ends the container at once, whatever it left running. A filter behind a program (`train.py | tee log`) is not
 // asked to end before its writers have: it would take the output of what is being saved with it.
 //

@@ -163,7 +163,7 @@ func (g *gpus) illness(card gpu, there map[string]gpu, lack string) string {
 	return ""
 }
 
-// failed notes what the kernel said of a card; it stays until the kernel's log is cleared and the plug-in started anew.
+// failed notes what the kernel said of a card; it stays until the kernel's log is cleared and the plug-in started again.
 func (g *gpus) failed(bus, xid string) {
 	g.lock.Lock()
 	defer g.lock.Unlock()

@@ -113,7 +113,7 @@ func main() {
 	}
 }
 
-// offer registers with kubelet and serves it until it is started anew: then it has wiped its folder and forgotten us.
+// offer registers with kubelet and serves it until it is started again: then it has wiped its folder and forgotten us.
 func offer(o options, p *plug) error {
 	socket, kubelet := filepath.Join(o.folder, "nvidia.sock"), filepath.Join(o.folder, "kubelet.sock")
 	before, err := os.Stat(kubelet)
@@ -143,7 +143,7 @@ func offer(o options, p *plug) error {
 		}
 		now, err := os.Stat(kubelet)
 		if _, gone := os.Lstat(socket); err != nil || gone != nil || !os.SameFile(before, now) {
-			return errors.New("kubelet was started anew: registering again")
+			return errors.New("kubelet was started again: registering again")
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestItRegistersInTheVersionThatKubeletKnowsAndAgainWhenItWasStartedAnew(t *
 				t.Fatal(told)
 			}
 			stop() // its socket goes with it
-			if err := <-over; err == nil || !strings.Contains(err.Error(), "started anew") {
+			if err := <-over; err == nil || !strings.Contains(err.Error(), "started again") {
 				t.Fatal(err)
 			}
 		}

@@ -10,7 +10,7 @@ from itertools import product
 
 from ava.domain.labels import GPU
 from ava.domain.model import Pool
-from ava.domain.placement.model import Gang, Node, Pod, Taint, Where
+from ava.domain.placement.model import Gang, Node, Pod, Taint, PlacementConstraints
 from ava.domain.resources import Resources
 
 GIB = 2**30
@@ -27,7 +27,7 @@ def node(name: str, gpu: int, cpu: int = 64_000, memory: int = 512 * GIB, **more
 
 def pod(name: str, gpu: int = 1, cpu: int = 1000, memory: int = GIB, **more: object) -> Pod:
     """A pod that waits."""
-    where = more.pop("where", Where("gpu" if gpu else "cpu"))
+    where = more.pop("where", PlacementConstraints("gpu" if gpu else "cpu"))
     return Pod(f"ns/{name}", f"uid-{name}", Resources(gpu, cpu, memory), where, **more)  # type: ignore[arg-type]
 
 
@@ -70,7 +70,7 @@ def random_state(seed: int) -> tuple[list[Node], list[Pod], Gang]:
             "cpu": r.choice((500, 1000, 2500)),
             "memory": r.randint(1, 5) * GIB,
             "ports": frozenset({("TCP", "", 80)}) if r.random() < 0.1 else frozenset(),
-            "where": Where(
+            "where": PlacementConstraints(
                 "gpu" if gpu else "cpu",
                 node=r.choice(nodes).name if r.random() < 0.15 else None,
                 model=r.choice(MODELS) if gpu and r.random() < 0.2 else None,

@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.model import Node, Pod, Where
+from ava.domain.placement.model import Node, Pod, PlacementConstraints
 from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import GIB, POOLS, node, pod
 
 
 def facts(cluster: Cluster) -> object:
-    wishes = [Where("gpu"), Where("cpu"), Where("gpu", node="n1"), Where("gpu", model="V100")]
+    wishes = [PlacementConstraints("gpu"), PlacementConstraints("cpu"), PlacementConstraints("gpu", node="n1"), PlacementConstraints("gpu", model="V100")]
     asks = [pod("x", gpu, 1000, GIB, where=w) for w in wishes for gpu in (0, 1, 3)]
     return (
         {n: (s.free, s.spare, s.fixed, set(s.on)) for n, s in cluster.slots.items()},
@@ -71,10 +71,10 @@ def test_what_is_dropped_twice_is_dropped_once() -> None:
 
 def test_other_pools_change_who_may_go_where() -> None:
     cluster = Cluster(POOLS, [node("a", 4), node("b", 0)])
-    assert cluster.may(Where("gpu")) == {"a"}
+    assert cluster.may(PlacementConstraints("gpu")) == {"a"}
     cluster.set_pools([replace(POOLS[0], selector={"kind": "other"}), POOLS[1]])
-    assert cluster.may(Where("gpu")) == set()
-    assert cluster.may(Where("cpu")) == {"b"}
+    assert cluster.may(PlacementConstraints("gpu")) == set()
+    assert cluster.may(PlacementConstraints("cpu")) == {"b"}
 
 
 def test_what_is_kept_survives_a_change_of_the_node() -> None:

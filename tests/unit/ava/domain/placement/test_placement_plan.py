@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.model import Gang, Where
+from ava.domain.placement.model import Gang, PlacementConstraints
 from ava.domain.placement.plan import place, turn
 from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import GIB, POOLS, brute, gang, node, pod, random_state
@@ -54,14 +54,14 @@ def test_whole_node_jobs_find_their_node_because_small_ones_leave_it_empty() -> 
 def test_the_node_and_the_model_that_the_user_named_come_before_best_fit() -> None:
     nodes = [node("a", 2, model="P40"), node("b", 8, model="V100"), node("c", 8, model="V100")]
     cluster = Cluster(POOLS, nodes)
-    assert nodes_of(cluster, Gang("g", (pod("p", 1, where=Where("gpu", node="c")),))) == ["c"]
-    assert nodes_of(cluster, Gang("h", (pod("q", 1, where=Where("gpu", model="V100")),))) == ["c"]
+    assert nodes_of(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("gpu", node="c")),))) == ["c"]
+    assert nodes_of(cluster, Gang("h", (pod("q", 1, where=PlacementConstraints("gpu", model="V100")),))) == ["c"]
     assert nodes_of(cluster, Gang("i", (pod("r", 1),))) == ["a"]
 
 
 def test_a_named_node_that_is_full_is_not_replaced_by_another() -> None:
     cluster = Cluster(POOLS, [node("a", 1), node("b", 8)], [pod("x", 1, node="a")])
-    assert nodes_of(cluster, Gang("g", (pod("p", 1, where=Where("gpu", node="a")),))) is None
+    assert nodes_of(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("gpu", node="a")),))) is None
 
 
 def test_a_mixed_gang_for_which_best_fit_alone_ends_in_a_corner_is_placed() -> None:
@@ -90,7 +90,7 @@ def test_the_search_ends_on_a_gang_made_to_keep_it_busy() -> None:
 def test_a_gang_of_thousands_that_ends_in_a_corner_costs_a_fraction_of_a_second() -> None:
     # The same trap for the search, at the largest size that a definition may have.
     nodes = [node(f"n{i:03}", 8, memory=100 * GIB, pods=1000) for i in range(256)]
-    many = tuple(pod(f"s{i}", 0, cpu=10, memory=2**24, where=Where("gpu")) for i in range(4600))
+    many = tuple(pod(f"s{i}", 0, cpu=10, memory=2**24, where=PlacementConstraints("gpu")) for i in range(4600))
     few = tuple(pod(f"p{i}", 4, memory=(51 + i % 9) * GIB, cpu=1000 + i % 9) for i in range(257))
     cluster = Cluster(POOLS, nodes)
     began = time.process_time()
@@ -101,7 +101,7 @@ def test_a_gang_of_thousands_that_ends_in_a_corner_costs_a_fraction_of_a_second(
 
 def test_pods_of_a_pool_that_is_not_known_go_nowhere() -> None:
     cluster = Cluster(POOLS, [node("a", 3)])
-    assert place(cluster, Gang("g", (pod("p", 1, where=Where("other")),))) is None
+    assert place(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("other")),))) is None
 
 
 def test_a_cpu_run_never_goes_to_a_gpu_node_whose_plug_in_is_away() -> None:

@@ -7,7 +7,7 @@ import pytest
 from ava.domain.model import Pool
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.pools import pool_for, share_problems, usable
-from ava.domain.placement.room import survey
+from ava.domain.placement.capacity import snapshot
 from ava.domain.spec import Amount, Role, Spec
 from tests.unit.ava.domain.placement.states import GIB, node
 
@@ -47,7 +47,7 @@ def test_a_pod_gets_one_slot(gpus: tuple[int, ...], pool: Pool, where: list[str]
 
 def test_what_is_free_tells_slots_apart_from_cards() -> None:
     nodes = (node("a", 8, slots=4, labels={}), node("b", 2, labels={}))
-    room = survey(Cluster((SHARED, WHOLE), nodes), "default", {})
+    room = snapshot(Cluster((SHARED, WHOLE), nodes), "default", {})
     assert {(p.name, p.pools, p.slots, p.free.gpu) for p in room.nodes} == {
         ("a", ("a-shared",), 4, 8),
         ("b", ("whole",), 1, 2),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.model import Gang, Taint, Where
+from ava.domain.placement.model import Gang, Taint, PlacementConstraints
 from ava.domain.placement.reasons import explain
 from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import GIB, POOLS, gang, node, pod
@@ -33,18 +33,18 @@ def test_each_cause_is_told_once_with_the_number_of_nodes() -> None:
 
 def test_of_a_named_node_only_what_it_lacks_is_told() -> None:
     cluster = Cluster(POOLS, [node("a", 4), node("b", 8)], [pod("x", 3, node="a")])
-    (p,) = explain(cluster, Gang("g", (pod("p", 2, where=Where("gpu", node="a")),)))
+    (p,) = explain(cluster, Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", node="a")),)))
     assert p.what == "1 node: GPU 1 free at most, 2 wanted."
 
 
 def test_a_named_node_that_is_not_there_is_told() -> None:
-    (p,) = explain(Cluster(POOLS, [node("a", 4)]), Gang("g", (pod("p", 2, where=Where("gpu", node="z")),)))
+    (p,) = explain(Cluster(POOLS, [node("a", 4)]), Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", node="z")),)))
     assert (p.code, p.found, p.wanted) == ("nodes-node", "a", "z")
 
 
 def test_the_models_that_there_are_are_told() -> None:
     cluster = Cluster(POOLS, [node("a", 4, model="P40"), node("b", 4, model="V100")])
-    (p,) = explain(cluster, Gang("g", (pod("p", 2, where=Where("gpu", model="A100")),)))
+    (p,) = explain(cluster, Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", model="A100")),)))
     assert (p.code, p.found, p.wanted) == ("nodes-model", "P40, V100", "A100")
 
 
@@ -67,7 +67,7 @@ def test_what_is_kept_for_an_earlier_run_is_said_to_be_the_reason() -> None:
 
 def test_pools_that_are_unknown_or_empty() -> None:
     cluster = Cluster(POOLS, [node("a", 4)])
-    assert [p.code for p in explain(cluster, Gang("g", (pod("p", 1, where=Where("x")),)))] == ["pool-unknown"]
+    assert [p.code for p in explain(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("x")),)))] == ["pool-unknown"]
     assert [p.code for p in explain(cluster, Gang("g", (pod("p", 0),)))] == ["pool-empty"]
 
 
@@ -81,27 +81,27 @@ def test_memory_labels_ports_and_full_nodes() -> None:
         "nodes-pods": "1 node: with as many pods as they take.",
         "nodes-ports": "1 node: where the port is taken.",
     }
-    (p,) = explain(cluster, Gang("g", (pod("p", 1, where=Where("gpu", selector=(("rack", "b"),))),)))
+    (p,) = explain(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("gpu", selector=(("rack", "b"),))),)))
     assert (p.code, p.wanted) == ("nodes-selector", "rack=b")
 
 
 def test_many_nodes_are_not_told_by_name() -> None:
     cluster = Cluster(POOLS, [node(f"n{i:03}", 4) for i in range(256)])
-    (p,) = explain(cluster, Gang("g", (pod("p", 1, where=Where("gpu", node="z")),)))
+    (p,) = explain(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("gpu", node="z")),)))
     assert p.found == "n000, n001, n002, n003, n004 and 251 more"
 
 
 def test_a_workbench_whose_disk_s_node_is_gone_is_told_so() -> None:
-    there = Where("gpu", node="z", disk=True)
+    there = PlacementConstraints("gpu", node="z", disk=True)
     (p,) = explain(Cluster(POOLS, [node("a", 4)]), Gang("g", (pod("p", where=there),)))
     assert (p.code, p.found, p.wanted) == ("disk-node-gone", "a", "z")
     assert p.what == "1 node: not the node z, where the workbench's disk is."
-    assert "make it anew" in p.remedy
+    assert "make it again" in p.remedy
 
 
 def test_of_the_node_with_its_disk_only_what_it_lacks_is_told() -> None:
     cluster = Cluster(POOLS, [node("a", 4), node("b", 8)], [pod("x", 3, node="a")])
-    (p,) = explain(cluster, Gang("g", (pod("p", 2, where=Where("gpu", node="a", disk=True)),)))
+    (p,) = explain(cluster, Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", node="a", disk=True)),)))
     assert p.code == "nodes-gpu"
     assert p.what.endswith("The workbench's disk is on a, so that it can run nowhere else.")
 

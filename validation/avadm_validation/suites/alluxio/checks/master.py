@@ -1,4 +1,4 @@
-"""A-AL-LOST-MASTER: a master of the cache dies while files are read: nothing wrong is read, and reads go on."""
+"""A-AL-LOST-MASTER: a master of the cache dies while files are read: nothing wrong is read, and reads continue."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _outcome(ctx: Context, raw: dict[str, list[str]], quota: int, quiet: bool) -
         return metric(name, titles, unit, "cluster", [ctx.sample(extract, raw, **params)])
 
     reasons: Sequence[str] = (
-        () if quiet else ["what is charged went on changing: it was never compared with what runs"]
+        () if quiet else ["what is charged continued changing: it was never compared with what runs"]
     )
     return Outcome(
         method=f"one user in two groups, each with {quota} thousandths of a core: a training in each, the "

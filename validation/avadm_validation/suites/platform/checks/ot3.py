@@ -24,7 +24,7 @@ LIVE = ("stream", "browser", "command-line")
 KEPT = "kept"
 """The way of reading after the pod is gone."""
 SHUT = (303, 401, 403, 404)
-"""What says no: not there (for you), or first a log-in."""
+"""What says no: not there (for you), or first a login."""
 Read = Callable[[], Iterable[str]]
 
 

@@ -26,7 +26,7 @@ NEEDS = "gpus"
 KINDS = {
     "graceful": "a training that ends when it is told to",
     "deaf": "one that never hears it",
-    "hung": "one whose process hangs in a mount that does not answer, which the suite mends once the platform has named it",
+    "hung": "one whose process hangs in a mount that does not answer, which the suite fixes once the platform has named it",
     "dead": "one on a node whose kubelet is dead, which the suite starts again once the platform has given the training up",
 }
 ALIVE = ("graceful", "deaf")
@@ -128,7 +128,7 @@ def _outcome(ctx: Context, raw: dict[str, list[str]], left: list[str]) -> Outcom
         one(
             "untold",
             (
-                "harmed stops whose cause was not named, or (dead kubelet) that were not given up, before the suite mended",
+                "harmed stops whose cause was not named, or (dead kubelet) that were not given up, before the suite fixed",
                 "修复前平台未说明原因或未放弃的异常停止",
             ),
             "stops",

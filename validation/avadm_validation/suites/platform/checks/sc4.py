@@ -24,7 +24,7 @@ def run(ctx: Context) -> Outcome:
         ctx,
         raw,
         f"a workbench of {LIMIT_MIB} MiB whose process starts another one that takes {TAKES_MIB} MiB; it "
-        "tells how that one ended, and goes on",
+        "tells how that one ended, and continues",
         [
             metric(
                 "killed",

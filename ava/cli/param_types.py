@@ -1,0 +1,34 @@
+"""Types of options whose amounts are written for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ava.cli import specfile
+
+if TYPE_CHECKING:
+    _Number = click.ParamType[int]
+else:  # no generic type in the last click for Python 3.9
+    _Number = click.ParamType
+
+
+class AmountType(_Number):
+    """A text that ``read`` makes a number of; ``wanted`` names it, with examples, for where it makes none."""
+
+    def __init__(self, name: str, read: Callable[[str], int | None], wanted: str) -> None:
+        self.name, self._read, self._wanted = name, read, wanted
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; BadParameter where it is none."""
+        if (found := self._read(str(value))) is None:
+            self.fail(f"{value!r} is no {self._wanted}", param, ctx)
+        return found
+
+
+SIZE = AmountType("size", specfile.memory, "amount; wanted: 8GiB, 512MiB …")
+"""Bytes."""
+CORES = AmountType("cores", specfile.cpu, "number of cores; wanted: 2, 1.5, 500m …")
+"""Thousandths of a core."""

@@ -1,0 +1,148 @@
+"""Which run is meant, waiting for its end, and its log as it comes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ava.cli.output import note, say, stderr, visible
+from ava.domain.names import is_id
+from ava.domain.problems import Problem, ApiError
+
+if TYPE_CHECKING:
+    from ava.schemas.runs import RunOut
+    from ava.client import Client
+
+PERIOD = 1.0
+"""Seconds between two looks."""
+SHORT, SHORT_FOR = 0.25, 6.0
+"""Seconds between two looks at first, and for how long: a run with its image on the node starts within a few seconds."""
+ENDED = frozenset({"succeeded", "failed", "stopped", "aborted", "timed-out", "lost"})
+
+
+def resolve_run(ava: Client, text: str) -> str:
+    """Return the id of a run by its id, or of the newest run of a definition by its name; ApiError where there is none."""
+    if is_id(text) and _exists(ava, text):
+        return text
+    for definition in ava.definitions(name=text):
+        for run in ava.runs(definition=definition.id, most=1):
+            return run.id
+    raise ApiError(
+        404,
+        Problem(
+            "not-found",
+            f"You have no run {text}.",
+            "RUN",
+            text,
+            "a run's id, or the name of a definition that has run",
+            "See `ava list`.",
+        ),
+    )
+
+
+def _exists(ava: Client, id: str) -> bool:
+    try:
+        ava.run(id)
+    except ApiError as refused:
+        if refused.status != 404:
+            raise
+        return False
+    return True
+
+
+def wait_until_finished(ava: Client, id: str, *, quiet: bool = False) -> RunOut:
+    """Return a run once it has ended; what it does meanwhile is told on a terminal."""
+    status: Any = stderr.status("") if stderr.is_terminal and not quiet else nullcontext()
+    said = ""
+    with status as shown:
+        while True:
+            run = ava.run(id)
+            if run.state in ENDED:
+                return run
+            line = _line(run)
+            if shown is not None:
+                shown.update(visible(line))
+            elif line != said and not quiet:
+                note(line)
+            said = line
+            time.sleep(PERIOD)
+
+
+def _line(run: RunOut) -> str:
+    return f"{run.name} ({run.id}): {run.state}" + (f". {run.reason}" if run.reason else "")
+
+
+def follow(ava: Client, id: str, *, tail: int = 100, pod: str | None = None, raw: bool = False) -> None:
+    """Print a run's lines as they come until it has ended; before it has begun, tell what it waits for."""
+    if not _begun(ava, id):
+        return
+    several = ava.run(id).pods > 1 and pod is None
+    for line in ava.follow(id, tail=tail, pod=pod):
+        print_line(line.pod, line.text, several=several, raw=raw)
+
+
+def _begun(ava: Client, id: str) -> bool:
+    """Wait until a run has pods that may have a log; False where it ended without any."""
+    said = ""
+    began = time.monotonic()
+    while True:
+        run = ava.run(id)
+        if run.state in ENDED:
+            return True
+        if run.state not in ("queued", "starting") or any(p.phase != "Pending" for p in ava.pods(id)):
+            return True
+        line = _line(run)
+        if line != said:
+            note(line)
+            said = line
+        time.sleep(_pause(began))
+
+
+def _pause(began: float) -> float:
+    return SHORT if time.monotonic() - began < SHORT_FOR else PERIOD
+
+
+def print_line(pod: str, text: str, *, several: bool, raw: bool) -> None:
+    """Print one line of a log; what would steer the terminal is shown, not done, unless ``raw``."""
+    head = f"{pod} | " if several else ""
+    click.echo(head + (text if raw else visible(text.replace("\r", "\n").strip("\n"))))
+
+
+def finished(run: RunOut) -> int:
+    """Tell how a run has ended; return the exit status."""
+    note(_line(run))
+    return 0 if run.state == "succeeded" else 1
+
+
+def started(run: RunOut, *, json: bool) -> None:
+    """Tell which run was started."""
+    from ava.cli.output import print_json
+
+    if json:
+        print_json(run)
+    else:
+        say(run.id)
+        note(
+            f"{run.name} is {run.state} in group {run.group}, queue {run.queue}. Follow it: ava logs -f {run.id}"
+        )
+
+
+def report_started(ava: Client, run: RunOut, *, wait: bool, follow_: bool, json: bool) -> int:
+    """Do what was asked for after a start; return the exit status."""
+    if not (wait or follow_):
+        started(run, json=json)
+        return 0
+    if not json:
+        started(run, json=False)
+    if follow_ and not json:
+        follow(ava, run.id)
+    end = wait_until_finished(ava, run.id, quiet=json)
+    if json:
+        from ava.cli.output import print_json
+
+        print_json(end)
+        return 0 if end.state == "succeeded" else 1
+    return finished(end)

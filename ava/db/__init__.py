@@ -1,0 +1,1 @@
+"""The database: who may have what, who has it, and what is to be done."""

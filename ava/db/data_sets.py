@@ -1,0 +1,298 @@
+"""Data sets: whose they are, who may read them; and files that are being sent into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import ColumnElement, Connection, Row, Select, exists, or_, select
+
+from ava.domain.data_sets import OWN, DataSet, Share, Upload
+from ava.domain.data_sets import source as parsed
+from ava.domain.model import Page, Phase, Topic
+from ava.domain.names import is_id, name_problems, shown
+from ava.domain.problems import Problem, ApiError, conflict, missing
+from ava.db import data_set_quotas
+from ava.db.base import page, reading, refuse, upsert, writing
+from ava.db.lookup import Lock, group_row, run_row, user_row
+from ava.db.tables import members, runs
+from ava.db.tables_folders import data_sets, holds, shares, uploads
+
+MOST_UPLOADS = 1000
+"""Files that may be on their way into one data set at once."""
+
+
+class DataSetStore(data_set_quotas.DataSetQuotaStore):
+    """Data sets and uploads."""
+
+    @writing
+    def add_data_set(
+        self,
+        connection: Connection,
+        owner: str,
+        name: str,
+        source: Mapping[str, Any],
+        now: datetime,
+        *,
+        quota: int | None = None,
+        most: int | None = None,
+    ) -> DataSet:
+        """Store a data set. The same again changes nothing; another source under the same name is 409.
+
+        So is a limit (``quota``) by which all data sets of the owner may have more than ``most`` together, bytes.
+        """
+        refuse(name_problems(name, "name"))
+        try:
+            kept = parsed(source).model_dump(exclude_none=True)
+        except ValidationError as error:
+            said = "; ".join(e["msg"] for e in error.errors())[:400]
+            found = shown(str(dict(source)))
+            problem = Problem("source-invalid", "There is no such source.", "source", found, said)
+            raise ApiError(422, problem) from None
+        # Whoever makes another one of this owner at the same time waits here.
+        person = user_row(connection, owner, Lock.NO_KEY_UPDATE)
+        if kept["kind"] != "folder":
+            quota = None
+        row = {
+            "id": self.new_id("f", now),
+            "owner": person.name,
+            "name": name,
+            "source": kept,
+            "quota": quota,
+            "created": now,
+        }
+        if connection.execute(_own(person.name, name)).first() is None:
+            data_set_quotas.see(connection, person.name, quota, most)
+        put = upsert(connection, data_sets).values(row).on_conflict_do_nothing()
+        made = connection.execute(put.returning(data_sets)).one_or_none()
+        if made is None:
+            there = connection.execute(_own(person.name, name)).one()
+            if there.source != kept:
+                raise conflict(
+                    "name-taken",
+                    f"The data set {name} has another source.",
+                    "name",
+                    "Choose another name, or delete that one.",
+                    found=name,
+                )
+            return record(there)
+        self.enqueue(connection, now, "data-set-changed", made.id, Topic.STORAGE)
+        return record(made)
+
+    @reading
+    def data_set(self, connection: Connection, id: str) -> DataSet:
+        """Return a data set that is not deleted."""
+        return record(data_set_row(connection, id))
+
+    @reading
+    def data_sets(
+        self, connection: Connection, *, reader: str | None = None, after: str | None = None, limit: int = 50
+    ) -> Page[DataSet]:
+        """Return data sets, newest first: all, or those that a user may read."""
+        query = select(data_sets).where(data_sets.c.deleted.is_(None))
+        if reader is not None:
+            query = query.where(readable_by(user_row(connection, reader).name))
+        return page(connection, query, data_sets.c.id, record, after=after, limit=limit)
+
+    @reading
+    def may_read(self, connection: Connection, id: str, user: str) -> bool:
+        """Return whether a data set is a user's own, or shared with them or a group of theirs."""
+        query = select(data_sets.c.id).where(
+            data_sets.c.id == id, data_sets.c.deleted.is_(None), readable_by(user)
+        )
+        return connection.execute(query).one_or_none() is not None
+
+    @writing
+    def set_data_set_quota(
+        self, connection: Connection, id: str, quota: int | None, now: datetime
+    ) -> DataSet:
+        """Choose a data set's limit, bytes."""
+        data_set_row(connection, id)
+        update = data_sets.update().where(data_sets.c.id == id).values(quota=quota).returning(data_sets)
+        self.enqueue(connection, now, "data-set-changed", id, Topic.STORAGE)
+        return record(connection.execute(update).one())
+
+    @writing
+    def share(self, connection: Connection, id: str, kind: str, who: str, now: datetime) -> None:
+        """Let a user or the members of a group read a data set. Twice does no harm."""
+        find = {"user": user_row, "group": group_row}[kind]
+        name = find(connection, who, Lock.KEY_SHARE).name
+        data_set_row(connection, id, Lock.KEY_SHARE)
+        row = {"data_set": id, "kind": kind, "who": name, "since": now}
+        connection.execute(upsert(connection, shares).values(row).on_conflict_do_nothing())
+
+    @writing
+    def unshare(self, connection: Connection, id: str, kind: str, who: str) -> None:
+        """Take that back: no further run gets it; those that have it keep it until they end. 404 where it was not shared."""
+        data_set_row(connection, id, Lock.NO_KEY_UPDATE)
+        which = shares.c.data_set == id, shares.c.kind == kind, shares.c.who == who
+        if connection.execute(shares.delete().where(*which)).rowcount == 0:
+            raise missing(f"share of the data set with the {kind} {shown(who)}", "share")
+
+    @reading
+    def shares(self, connection: Connection, id: str) -> Sequence[Share]:
+        """Return with whom a data set is shared."""
+        query = select(shares).where(shares.c.data_set == id).order_by(shares.c.kind, shares.c.who)
+        return [Share(row.kind, row.who, row.since) for row in connection.execute(query)]
+
+    @reading
+    def users_of(self, connection: Connection, id: str) -> Sequence[tuple[str, bool, bool]]:
+        """Return runs that name a data set and have not finished: id, whether it writes, whether it was admitted."""
+        return _users(connection, id)
+
+    @reading
+    def data_of(self, connection: Connection, run: str) -> Sequence[tuple[DataSet, bool]]:
+        """Return the data sets of a run that was admitted, and whether it writes each."""
+        run_row(connection, run)
+        query = select(data_sets, holds.c.write).join(holds, holds.c.data_set == data_sets.c.id)
+        query = query.where(holds.c.run == run, holds.c.since.is_not(None)).order_by(data_sets.c.id)
+        return [(record(row), bool(row.write)) for row in connection.execute(query)]
+
+    @writing
+    def delete_data_set(self, connection: Connection, id: str, now: datetime) -> None:
+        """Delete a data set with its files; 409 while a run that has not finished names it."""
+        row = data_set_row(connection, id, Lock.UPDATE)
+        if using := _users(connection, id):
+            raise conflict(
+                "data-set-in-use",
+                f"The data set {row.name} is still used.",
+                "data set",
+                "Stop these runs, or wait until they have ended.",
+                found=", ".join(run for run, _, _ in using[:10]) + ("" if len(using) <= 10 else " …"),
+                wanted="no run",
+            )
+        connection.execute(uploads.delete().where(uploads.c.data_set == id))
+        connection.execute(shares.delete().where(shares.c.data_set == id))
+        # Nothing is to be removed of what others keep.
+        gone = None if isinstance(parsed(row.source), OWN) else now
+        connection.execute(data_sets.update().where(data_sets.c.id == id).values(deleted=now, removed=gone))
+        self.enqueue(connection, now, "data-set-changed", id, Topic.STORAGE)
+
+    @writing
+    def unused(self, connection: Connection, id: str, action: Callable[[Callable[[], None]], None]) -> None:
+        """Do something with a data set's files while no run has it, and none gets it meanwhile; 409 where one has it.
+
+        ``action`` is given a function that raises where the lock was lost: PostgreSQL ends a transaction that is idle for
+        30 s, as when a file system hangs. It calls it right before what cannot be undone.
+        """
+        row = data_set_row(connection, id, Lock.NO_KEY_UPDATE)
+        if row.readers or row.writers:
+            having = [run for run, _, since in _users(connection, id) if since]
+            raise conflict(
+                "data-set-in-use",
+                f"The data set {row.name} is {'written' if row.writers else 'read'} by runs.",
+                "data set",
+                "Wait until they have ended, or stop them; then do it again.",
+                found=", ".join(having[:10]),
+                wanted="no run",
+            )
+        action(lambda: connection.execute(select(data_sets.c.id).where(data_sets.c.id == row.id)).close())
+
+    @writing
+    def data_set_removed(self, connection: Connection, id: str, now: datetime) -> None:
+        """Say that nothing is left of a deleted data set."""
+        update = data_sets.update().where(data_sets.c.id == id, data_sets.c.deleted.is_not(None))
+        connection.execute(update.values(removed=now))
+
+    @writing
+    def add_upload(
+        self, connection: Connection, data_set: str, user: str, path: str, length: int, now: datetime
+    ) -> Upload:
+        """Begin to send a file."""
+        person = user_row(connection, user, Lock.KEY_SHARE).name
+        data_set_row(connection, data_set, Lock.KEY_SHARE)
+        if (
+            len(connection.execute(select(uploads.c.id).where(uploads.c.data_set == data_set)).all())
+            >= MOST_UPLOADS
+        ):
+            raise conflict(
+                "too-many-uploads",
+                "As many files are on their way as may be.",
+                "data set",
+                "Send some to their end, or give them up.",
+                wanted=f"less than {MOST_UPLOADS}",
+            )
+        row = {
+            "id": self.new_id("w", now),
+            "data_set": data_set,
+            "user_name": person,
+            "path": path,
+            "length": length,
+            "created": now,
+        }
+        return _upload(connection.execute(uploads.insert().values(row).returning(uploads)).one())
+
+    @reading
+    def upload(self, connection: Connection, id: str) -> Upload:
+        """Return a file that is being sent."""
+        row = (
+            connection.execute(select(uploads).where(uploads.c.id == id)).one_or_none() if is_id(id) else None
+        )
+        if row is None:
+            raise missing(f"upload {shown(id)}", "upload")
+        return _upload(row)
+
+    @reading
+    def uploads(self, connection: Connection, data_set: str) -> Sequence[Upload]:
+        """Return the files that are being sent into a data set, oldest first."""
+        query = select(uploads).where(uploads.c.data_set == data_set).order_by(uploads.c.id)
+        return [_upload(row) for row in connection.execute(query)]
+
+    @reading
+    def stale_uploads(self, connection: Connection, before: datetime) -> Sequence[Upload]:
+        """Return uploads that began before a time, oldest first."""
+        query = select(uploads).where(uploads.c.created < before).order_by(uploads.c.id).limit(MOST_UPLOADS)
+        return [_upload(row) for row in connection.execute(query)]
+
+    @writing
+    def end_upload(self, connection: Connection, id: str) -> None:
+        """Forget an upload: it is in its place, or was given up. Twice does no harm."""
+        connection.execute(uploads.delete().where(uploads.c.id == id))
+
+
+def data_set_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> Row[Any]:
+    """Return the row of a data set that is not deleted; 404."""
+    query = select(data_sets).where(data_sets.c.id == id, data_sets.c.deleted.is_(None))
+    if lock is not Lock.NONE:
+        query = query.with_for_update(read=lock is Lock.KEY_SHARE, key_share=lock in (Lock.KEY_SHARE, Lock.NO_KEY_UPDATE))
+    row = connection.execute(query).one_or_none() if is_id(id) else None
+    if row is None:
+        raise missing(f"data set {shown(id)}", "data set")
+    return row
+
+
+def readable_by(user: str) -> ColumnElement[bool]:
+    """Return the condition that a data set is a user's own, or shared with them or a group that they are in now."""
+    groups = select(members.c.group_name).where(members.c.user_name == user)
+    shared = exists().where(
+        shares.c.data_set == data_sets.c.id,
+        or_(
+            (shares.c.kind == "user") & (shares.c.who == user),
+            (shares.c.kind == "group") & shares.c.who.in_(groups),
+        ),
+    )
+    return or_(data_sets.c.owner == user, shared)
+
+
+def record(row: Row[Any]) -> DataSet:
+    """Return a row as the domain's record."""
+    return DataSet(
+        row.id, row.owner, row.name, row.source, row.quota, row.readers, row.writers, row.created, row.deleted
+    )
+
+
+def _own(owner: str, *names: str) -> Select[Any]:
+    query = select(data_sets).where(data_sets.c.owner == owner, data_sets.c.deleted.is_(None))
+    return query.where(data_sets.c.name.in_(names)) if names else query
+
+
+def _users(connection: Connection, id: str) -> list[tuple[str, bool, bool]]:
+    query = select(holds.c.run, holds.c.write, holds.c.since).join(runs, runs.c.id == holds.c.run)
+    query = query.where(holds.c.data_set == id, runs.c.phase != Phase.FINISHED).order_by(holds.c.run)
+    return [(row.run, bool(row.write), row.since is not None) for row in connection.execute(query)]
+
+
+def _upload(row: Row[Any]) -> Upload:
+    return Upload(row.id, row.data_set, row.user_name, row.path, row.length, row.created)

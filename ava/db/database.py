@@ -1,0 +1,152 @@
+"""Opening the database, and bringing its tables to what this version needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, make_url, text
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
+
+from ava.domain.problems import Problem, ApiError
+from ava.db.access import AccessStore
+from ava.db.allocations import AllocationStore
+from ava.db.base import WRITES
+from ava.db.charges import ChargeStore
+from ava.db.data_sets import DataSetStore
+from ava.db.definitions import DefinitionStore
+from ava.db.disks import DiskStore
+from ava.db.external_sources import ExternalSourceStore
+from ava.db.engine import make_engine
+from ava.db.errors import translated
+from ava.db.folders import FolderStore
+from ava.db.groups import GroupStore
+from ava.db.outbox import OutboxStore
+from ava.db.images import ImageStore
+from ava.db.users import UserStore
+from ava.db.runs import RunStore
+from ava.db.model_services import ModelServiceStore
+from ava.db.queues import QueueStore
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+MIGRATION_LOCK = 0x617661
+"""Key of the advisory lock (the letters ``ava``) that one replica holds while it migrates."""
+
+
+class Database(
+    UserStore,
+    GroupStore,
+    QueueStore,
+    DefinitionStore,
+    ImageStore,
+    RunStore,
+    ModelServiceStore,
+    ChargeStore,
+    AllocationStore,
+    DiskStore,
+    FolderStore,
+    DataSetStore,
+    ExternalSourceStore,
+    OutboxStore,
+    AccessStore,
+):
+    """The database, by SQLAlchemy."""
+
+    def close(self) -> None:
+        """Give its connections back."""
+        for waiter in self._waiters.values():
+            waiter.close()
+        self.engine.dispose()
+
+
+def open_database(url: str, *, password_file: Path | None = None) -> Database:
+    """Return the database at a URL; nothing is connected to yet.
+
+    Args:
+        url: ``postgresql://USER@HOST/NAME`` with libpq's parameters (``?sslmode=verify-full&passfile=…``), or
+            ``sqlite:///PATH``; ``sqlite://`` is in memory, migrated, and gone with the process.
+        password_file: holds PostgreSQL's password; read at each connection, so that it may be replaced.
+    """
+    engine = _engine(url, password_file)
+    if engine.url.database in (None, "", ":memory:") and engine.dialect.name == "sqlite":
+        _migrate(engine)
+    return Database(engine)
+
+
+def migrate(url: str, *, password_file: Path | None = None) -> None:
+    """Bring the tables to this version's state; of several replicas that start at once one does, the others wait."""
+    engine = _engine(url, password_file, patient=True)
+    try:
+        _migrate(engine)
+    finally:
+        engine.dispose()
+
+
+def revisions(url: str, *, password_file: Path | None = None) -> tuple[str | None, str | None]:
+    """Return the revision that the database has and the one that this version wants."""
+    engine = _engine(url, password_file)
+    try:
+        with translated(), engine.begin() as connection:
+            found = MigrationContext.configure(connection).get_current_revision()
+    finally:
+        engine.dispose()
+    return found, ScriptDirectory.from_config(config()).get_current_head()
+
+
+def config(attributes: Mapping[str, Any] | None = None) -> Config:
+    """Return Alembic's settings."""
+    settings = Config(attributes=dict(attributes or {}))
+    settings.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    settings.set_main_option("path_separator", "os")
+    return settings
+
+
+def _engine(url: str, password_file: Path | None, *, patient: bool = False) -> Engine:
+    return make_engine(_parsed(url), password_file, patient=patient)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        # The text itself may hold a password.
+        problem = Problem(
+            "url-invalid", "This is no URL of a database.", "database URL", "", "postgresql:// or sqlite://"
+        )
+        raise ApiError(400, problem) from error
+    if parsed.password is not None:
+        problem = Problem(
+            "password-in-url",
+            "The URL of the database has a password, which others can read in the list of processes.",
+            "database URL",
+            parsed.render_as_string(hide_password=True),
+            "a URL without password",
+            "Put it into a file and name that (password_file, or passfile= in the URL).",
+        )
+        raise ApiError(400, problem)
+    names = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlite"}
+    backend = parsed.get_backend_name()
+    if backend not in names:
+        wanted = "postgresql:// or sqlite://"
+        raise ApiError(
+            400, Problem("database-unknown", "Unknown kind of database.", "database URL", backend, wanted)
+        )
+    return parsed.set(drivername=names[backend])
+
+
+def _migrate(engine: Engine) -> None:
+    writer = engine.execution_options(**{WRITES: True})
+    with translated(), writer.begin() as connection:
+        _lock(connection)
+        command.upgrade(config({"connection": connection}), "head")
+
+
+def _lock(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})

@@ -1,0 +1,66 @@
+"""Data sets whose bytes lie elsewhere than in a folder of their own: what was last seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Row, select
+
+from ava.domain.data_sets import DataSet, ExternalSource
+from ava.domain.problems import Problem
+from ava.db import tables_folders as tables
+from ava.db.base import Base, reading, upsert, writing
+from ava.db.data_sets import record
+from ava.db.tables_folders import data_sets
+from ava.db.types import plain
+
+
+class ExternalSourceStore(Base):
+    """What was seen of data sets."""
+
+    @reading
+    def sources(self, connection: Connection, kind: str) -> Sequence[DataSet]:
+        """Return the data sets of a kind of source of which something may be there, deleted ones among them."""
+        query = select(data_sets).where(
+            data_sets.c.removed.is_(None), data_sets.c.source["kind"].as_string() == kind
+        )
+        return [record(row) for row in connection.execute(query.order_by(data_sets.c.id))]
+
+    @reading
+    def elsewhere(self, connection: Connection, id: str) -> ExternalSource:
+        """Return what was last seen of a data set whose bytes lie elsewhere."""
+        return _seen(connection, id)
+
+    @writing
+    def external_source_reported(self, connection: Connection, seen: ExternalSource) -> None:
+        """Keep what was seen of it."""
+        new = {
+            "volume": seen.volume,
+            "size": seen.size,
+            "cached": seen.cached,
+            "seen": seen.seen,
+            "trouble": plain(seen.trouble, 1000),
+        }
+        put = upsert(connection, tables.elsewhere).values(data_set=seen.data_set, **new)
+        connection.execute(put.on_conflict_do_update(index_elements=["data_set"], set_=new))
+
+
+def unready(connection: Connection, id: str) -> Problem | None:
+    """Return why a run cannot have a data set that is a snapshot; None for one that nodes can mount, and for all others."""
+    row = connection.execute(select(data_sets).where(data_sets.c.id == id)).one()
+    if row.source["kind"] != "rbd":
+        return None
+    seen = _seen(connection, id)
+    if seen.volume:
+        return None
+    what = f"The data set {row.name} cannot be mounted yet."
+    remedy = "Tell its owner." if seen.trouble else "Wait a moment."
+    return Problem("data-set-not-there", what, f"data set {id}", seen.trouble, "its snapshot", remedy)
+
+
+def _seen(connection: Connection, id: str) -> ExternalSource:
+    query = select(tables.elsewhere).where(tables.elsewhere.c.data_set == id)
+    row: Row[tuple[object, ...]] | None = connection.execute(query).one_or_none()
+    if row is None:
+        return ExternalSource(id)
+    return ExternalSource(row.data_set, row.volume, row.size, row.cached, row.seen, row.trouble)

@@ -1,0 +1,57 @@
+"""Images that users have pushed: what names them, and which are being deleted just now.
+
+No run is started of an image that is gone: who deletes one first writes so here, then looks what uses it; who starts a run
+first stores its definition, then waits until nothing of that repository is being deleted, then asks the registry for the
+image. Whichever of the two writes first, the other one sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select
+
+from ava.domain.model import ImageUse, Phase
+from ava.db.base import Base, reading, upsert, writing
+from ava.db.tables import definitions, runs
+from ava.db.tables_images import image_deletions
+
+
+class ImageStore(Base):
+    """Uses and deletions of images."""
+
+    @reading
+    def image_uses(self, connection: Connection, text: str) -> Sequence[ImageUse]:
+        """Return the runs that have not finished, and the definitions, in whose image's name a text stands."""
+        kept = {
+            "run": (runs, runs.c.phase != Phase.FINISHED),
+            "definition": (definitions, definitions.c.deleted.is_(None)),
+        }
+        found = []
+        for kind, (table, there) in kept.items():
+            image = table.c.spec["image"].as_string()
+            query = select(table.c.id, table.c.name, table.c.owner, image.label("image"))
+            query = query.where(there, image.contains(text, autoescape=True)).order_by(table.c.id)
+            found += [
+                ImageUse(kind, row.id, row.name, row.owner, row.image) for row in connection.execute(query)
+            ]
+        return found
+
+    @writing
+    def delete_image(self, connection: Connection, id: str, repository: str, until: datetime) -> None:
+        """Write that an image of a repository is being deleted, until that time at most; again: until a later one."""
+        put = upsert(connection, image_deletions).values(id=id, repository=repository, until=until)
+        put = put.on_conflict_do_update(index_elements=["id"], set_={"until": put.excluded.until})
+        connection.execute(put)
+
+    @writing
+    def image_deleted(self, connection: Connection, id: str) -> None:
+        """Write that it is deleted, or stays."""
+        connection.execute(image_deletions.delete().where(image_deletions.c.id == id))
+
+    @reading
+    def images_go(self, connection: Connection, repository: str, now: datetime) -> bool:
+        """Whether an image of a repository is being deleted."""
+        mine = image_deletions.c.repository == repository, image_deletions.c.until > now
+        return bool(connection.execute(select(func.count()).where(*mine)).scalar_one())

@@ -1,0 +1,36 @@
+"""What is answered where files cannot be had: the file system is away, full, or has no such name."""
+
+from __future__ import annotations
+
+import errno
+
+from ava.domain.data_sets import DataSet
+from ava.domain.problems import Problem, ApiError, conflict, missing
+
+
+def unavailable(what: str) -> ApiError:
+    """Return the refusal while the file system is not there."""
+    return ApiError(
+        503,
+        Problem(
+            "storage-away",
+            "The shared file system is not there now.",
+            "storage",
+            what[:300],
+            "cephfs, mounted",
+            "Try again; an administrator sees why.",
+        ),
+    )
+
+
+def of_system(error: OSError, one: DataSet) -> ApiError:
+    """Return what an error of the file system means for who asked."""
+    if error.errno in (errno.EDQUOT, errno.ENOSPC):
+        what = f"The data set {one.name} has reached its limit, or the file system is full."
+        return conflict("storage-full", what, "data set", "Remove something, or ask for more.")
+    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR):
+        # A link among the names looks as if nothing were there.
+        return missing("file or folder of this name", "path")
+    if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+        return conflict("folder-not-empty", "The folder is not empty.", "path", "Remove what is in it first.")
+    return unavailable(error.strerror or "an error")

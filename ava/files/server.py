@@ -1,0 +1,261 @@
+"""What users ask of data sets' files, behind the same name and login as the API, below ``/api/v1/files``.
+
+Files are sent by tus 1.0.0 (tus.io: core, creation, checksum, termination), so that an upload that was cut continues where it
+was, by any of its clients.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import FastAPI, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import ASGIApp
+
+from ava import __version__
+from ava.http import errors
+from ava.services import pagination
+from ava.http.responses import Json
+from ava.services.config import Config as ApiConfig
+from ava.http.middleware import Middleware
+from ava.services.auth.caller import Caller, Someone
+from ava.api.routes.common import Ref, find, router
+from ava.api.routes.data_sets import changeable, readable
+from ava.schemas.common import Paged
+from ava.schemas.data_sets import FileOut
+from ava.services.auth.encryption import sealer
+from ava.services.context import Context
+from ava.services.context import new_context as made
+from ava.domain.data_sets import DataSet, Upload
+from ava.domain.model import Page
+from ava.domain.problems import Problem, ApiError
+from ava.files import paths, safe_fs
+from ava.files.config import Config
+from ava.files.data_set_files import PIECE, ChecksumDiffers, DataSetFiles
+from ava.files.filesystem import Filesystem
+from ava.files.listing import Entry, Listing
+from ava.files.metrics import Metrics
+from ava.db.database import Database
+
+PREFIX = "/api/v1/files"
+LARGEST = 2**30
+"""Bytes of one request: a larger file is sent in several."""
+LONGEST = 2**46
+TUS = {"tus-resumable": "1.0.0", "cache-control": "no-store"}
+MEDIA = "application/offset+octet-stream"
+routes = router("files")
+
+
+class FilesQuery(pagination.PageQuery):
+    """Which folder of a data set: names with ``/``, percent-encoded as answers have them; empty: the uppermost one."""
+
+    path: str = ""
+
+
+class PathQuery(FilesQuery):
+    """Which file."""
+
+
+def services(store: Database, config: Config) -> Context:
+    """Return what the API's parts work with."""
+    api = ApiConfig(sealing_key=config.sealing_key, trusted_proxies=config.trusted_proxies)
+    return made(store, api, sealer(config.sealing_key))
+
+
+def application(services: Context, ground: Filesystem, config: Config, metrics: Metrics) -> ASGIApp:
+    """Return the application as it is served."""
+    app = FastAPI(
+        title="AVA files",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        default_response_class=Json,
+        redirect_slashes=False,
+    )
+    app.state.services = services
+    app.state.files = DataSetFiles(services.store, ground, ground.gid)
+    app.state.listing = Listing(config.scratch)
+    app.state.metrics = metrics
+    app.include_router(routes, prefix=PREFIX)
+    errors.install(app)
+    return Middleware(app, config.trusted_proxies, LARGEST)
+
+
+def _upload(who: Caller, ref: str) -> tuple[DataSet, Upload]:
+    upload = find(who.services.store.upload, "upload", ref, "path.id")
+    return changeable(who, upload.data_set), upload
+
+
+def _files(request: Request) -> DataSetFiles:
+    files: DataSetFiles = request.app.state.files
+    return files
+
+
+@routes.get("/{id}")
+def list_files(
+    id: Ref, who: Someone, query: Annotated[FilesQuery, Query()], request: Request
+) -> Paged[FileOut]:
+    """Return a folder's entries by name; links are shown and never followed."""
+    one = readable(who, id)
+    names = paths.parts(query.path)
+    scope = f"files {one.id} {query.path}"
+    after = pagination.opened(who, query, scope)
+    listing: Listing = request.app.state.listing
+    with _files(request).inside(one) as data, safe_fs.walk(data, names) as here:
+        place = None if after is None else bytes.fromhex(after)
+        entries, following = listing.page(here, place, query.limit, who.me.name)
+    page = Page(tuple(entries), None if following is None else following.hex())
+
+    def shape(entry: Entry) -> FileOut:
+        path = paths.said([*names, entry.name])
+        return FileOut(
+            name=paths.label(entry.name), path=path, kind=entry.kind, size=entry.size, changed=entry.changed
+        )
+
+    return pagination.page(who, page, scope, shape)
+
+
+@routes.get("/{id}/content")
+def read_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], request: Request) -> Response:
+    """Return a file's bytes, as something to be kept and never to be shown by a browser as a page of this site."""
+    one = readable(who, id)
+    with _files(request).reading(one, query.path) as opened:
+        # Closed with the last reference, also where nobody waits for the answer any more.
+        file = os.fdopen(os.dup(opened), "rb", buffering=0)
+    size = os.fstat(file.fileno()).st_size
+
+    async def pieces() -> AsyncIterator[bytes]:
+        try:
+            at = 0
+            while at < size:
+                piece = await run_in_threadpool(os.pread, file.fileno(), min(PIECE, size - at), at)
+                if not piece:
+                    return
+                at += len(piece)
+                yield piece
+        finally:
+            file.close()
+
+    head = {"content-disposition": "attachment", "content-length": str(size)}
+    return StreamingResponse(pieces(), media_type="application/octet-stream", headers=head)
+
+
+@routes.delete("/{id}", status_code=204)
+def delete_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], request: Request) -> None:
+    """Remove a file or an empty folder while no run has the data set."""
+    one = changeable(who, id)
+    with who.change("data-sets.change", f"data set {one.id}", removed=query.path[:200]):
+        _files(request).remove(one, query.path)
+
+
+@routes.post("/{id}/uploads", status_code=201)
+def begin_upload(id: Ref, who: Someone, request: Request) -> Response:
+    """Begin to send a file: Upload-Length, and in Upload-Metadata ``filename`` (its path).
+
+    ``replace`` 0 there: refused at once where something of this name is there, not only when all has come.
+    """
+    one = changeable(who, id)
+    length = _number(request, "upload-length", LONGEST)
+    said = _metadata(request)
+    path = said.get("filename", "")
+    # Kept as it was said, after it was looked at; what replaces a file is said when it is put in place.
+    paths.parts(path, new=True)
+    if said.get("replace") == "0":
+        _files(request).absent(one, path)
+    with who.change("data-sets.change", f"data set {one.id}", upload=path[:200], length=length):
+        upload = who.services.store.add_upload(one.id, who.me.name, path, length, who.services.clock())
+        _files(request).begin(one, upload)
+    return Response(None, 201, TUS | {"location": f"{PREFIX}/uploads/{upload.id}", "upload-offset": "0"})
+
+
+@routes.head("/uploads/{id}")
+def show_upload(id: Ref, who: Someone, request: Request) -> Response:
+    """Return how much of a file has come."""
+    one, upload = _upload(who, id)
+    said = {"upload-offset": str(_files(request).offset(one, upload)), "upload-length": str(upload.length)}
+    return Response(None, 200, TUS | said)
+
+
+@routes.patch("/uploads/{id}", status_code=204)
+async def send_part(id: Ref, who: Someone, request: Request) -> Response:
+    """Append a part; with the last one the file is put in its place, where nothing may be unless it is to be replaced.
+
+    Where a run has the data set then it is 409 and what has come stays: an empty part puts the file in place later.
+    """
+    if request.headers.get("content-type", "") != MEDIA:
+        raise ApiError(
+            415, Problem("media-type", "This is no part of a file.", "header Content-Type", wanted=MEDIA)
+        )
+    one, upload = await run_in_threadpool(_upload, who, id)
+    offset = _number(request, "upload-offset", LONGEST)
+    files, checksum = _files(request), request.headers.get("upload-checksum")
+    try:
+        after = await files.receive(one, upload, offset, request.stream(), checksum)
+    except ChecksumDiffers as differs:
+        answer = errors.of_refusal(differs, request.url.path)
+        # tus' own number, which HTTP does not know.
+        answer.status_code = 460
+        return answer
+    request.app.state.metrics.received.inc(after - offset)
+    if after == upload.length:
+        replace = request.headers.get("upload-replace", "") == "1"
+        await run_in_threadpool(_publish, who, files, one, upload, replace)
+    return Response(None, 204, TUS | {"upload-offset": str(after)})
+
+
+def _publish(who: Caller, files: DataSetFiles, one: DataSet, upload: Upload, replace: bool) -> None:
+    uid = who.services.store.user(one.owner).uid
+    with who.change("data-sets.change", f"data set {one.id}", file=upload.path[:200], bytes=upload.length):
+        files.publish(one, upload, uid, replace=replace)
+
+
+@routes.delete("/uploads/{id}", status_code=204)
+def give_up(id: Ref, who: Someone, request: Request) -> Response:
+    """Give up an upload."""
+    one, upload = _upload(who, id)
+    _files(request).give_up(one, upload)
+    return Response(None, 204, TUS)
+
+
+def _number(request: Request, name: str, most: int) -> int:
+    text = request.headers.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= most):
+        raise ApiError(
+            400,
+            Problem(
+                "header-invalid",
+                "A number is missing or out of range.",
+                f"header {name}",
+                text[:40] or "nothing",
+                f"0 to {most}",
+                "Say it (tus 1.0.0).",
+            ),
+        )
+    return int(text)
+
+
+def _metadata(request: Request) -> dict[str, str]:
+    """Return tus' Upload-Metadata: names and base64, by commas."""
+    found: dict[str, str] = {}
+    for pair in request.headers.get("upload-metadata", "").split(","):
+        name, _, text = pair.strip().partition(" ")
+        try:
+            found[name] = base64.b64decode(text, validate=True).decode("utf-8")
+        except ValueError:
+            raise ApiError(
+                400,
+                Problem(
+                    "header-invalid",
+                    "This is no metadata.",
+                    "header Upload-Metadata",
+                    name[:40],
+                    "names with base64 of UTF-8",
+                    "Say it as tus 1.0.0 does.",
+                ),
+            ) from None
+    return found

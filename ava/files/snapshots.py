@@ -1,0 +1,123 @@
+"""Data sets that are snapshots of block images: what nodes mount is made by the provisioner of volumes, and asked for by a claim.
+
+A claim for readers, in the platform's own namespace, names the snapshot; its volume is an image that shares all of the
+snapshot, and as long as that is there ceph lets nobody remove the snapshot (nodeside/volumes/images.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ava.domain.data_sets import DataSet, ExternalSource, RbdSource, source
+from ava.kube.client import Client, Object
+from ava.kube.for_each import for_each
+from ava.kube.errors import KubeError, NotFound
+from ava.kube.resources import CLAIMS, EVENTS
+from ava.db.database import Database
+
+log = logging.getLogger(__name__)
+SNAPSHOT_OF = "avadm.io/clone-of-snapshot"
+"""Annotation that the provisioner reads."""
+DATA_SET = "ava.io/data-set"
+CLASS = "rbd"
+
+
+class Snapshots:
+    """Brings claims to what the database has, and tells the database which can be mounted.
+
+    Args:
+        client: writes only while this process leads.
+        namespace: of the claims.
+    """
+
+    def __init__(self, store: Database, client: Client, namespace: str, now: Callable[[], datetime]) -> None:
+        self.store, self.client, self.namespace, self.now = store, client, namespace, now
+
+    async def look(self) -> int:
+        """Look at all once; return how many cannot be mounted. Raises KubeError where Kubernetes does not answer."""
+        lacking = 0
+
+        async def step(one: DataSet) -> None:
+            nonlocal lacking
+            if one.deleted:
+                await self._remove(one)
+            else:
+                lacking += not (await self._keep(one)).volume
+
+        failed = await for_each("snapshots", await asyncio.to_thread(self.store.sources, CLASS), step)
+        return lacking + failed
+
+    async def _keep(self, one: DataSet) -> ExternalSource:
+        known = await asyncio.to_thread(self.store.elsewhere, one.id)
+        try:
+            there = await self._claim(claim(one))
+            seen = await self._read(one, there, known)
+        except KubeError as error:
+            # Of one claim, and told: what Kubernetes does not take it will not take later either.
+            if error.code not in (403, 422):
+                raise
+            seen = replace(known, volume="", trouble=f"its volume cannot be asked for: {error}")
+        if seen != known:
+            log.info("data set %s: %s", one.id, seen.volume or seen.trouble)
+            await asyncio.to_thread(self.store.external_source_reported, seen)
+        return seen
+
+    async def _claim(self, wanted: Object) -> Object:
+        try:
+            return await self.client.get(CLAIMS, wanted["metadata"]["name"], self.namespace)
+        except NotFound:
+            return await self.client.ensure(CLAIMS, wanted, self.namespace)
+
+    async def _read(self, one: DataSet, there: Object, known: ExternalSource) -> ExternalSource:
+        meta, phase = there["metadata"], (there.get("status") or {}).get("phase")
+        wanted = claim(one)["metadata"]
+        if (meta.get("annotations") or {}).get(SNAPSHOT_OF) != wanted["annotations"][SNAPSHOT_OF]:
+            return replace(
+                known, volume="", trouble=f"the claim {meta['name']} is there and not ours; remove it"
+            )
+        volume = there["spec"].get("volumeName") or ""
+        if phase == "Lost":
+            await self.client.delete(CLAIMS, meta["name"], self.namespace, uid=meta["uid"])
+            return replace(known, volume="", trouble="its volume was removed; it is recreated")
+        if phase == "Bound" and volume == f"pvc-{meta['uid']}":
+            return replace(known, volume=volume, trouble="")
+        if volume:
+            return replace(known, volume="", trouble=f"its claim has the volume {volume}, which is not of it")
+        return replace(known, volume="", trouble=await self._why(meta["uid"]) or known.trouble)
+
+    async def _why(self, uid: str) -> str:
+        """Return what the provisioner last said of a claim; events are forgotten after an hour, what they said is not."""
+        fields = f"involvedObject.uid={uid},reason=ProvisioningFailed"
+        found, _ = await self.client.list(EVENTS, self.namespace, fields=fields)
+        told = sorted(found, key=lambda event: str(event.get("lastTimestamp") or ""))
+        return str(told[-1].get("message") or "") if told else ""
+
+    async def _remove(self, one: DataSet) -> None:
+        """Take the claim away; its volume, the image and the snapshot's protection go with it."""
+        name = claim(one)["metadata"]["name"]
+        if not await self.client.delete(CLAIMS, name, self.namespace):
+            await asyncio.to_thread(self.store.data_set_removed, one.id, self.now())
+
+
+def claim(one: DataSet) -> dict[str, Any]:
+    """Return the claim of a data set that is a snapshot. Its volume is as large as the snapshot, whatever is asked for."""
+    chosen = source(one.source)
+    if not isinstance(chosen, RbdSource):
+        raise TypeError(f"data set {one.id} is no snapshot")
+    return {
+        "metadata": {
+            "name": f"data-{one.id}",
+            "labels": {"app": "ava", DATA_SET: one.id},
+            "annotations": {SNAPSHOT_OF: f"{chosen.image}@{chosen.snapshot}"},
+        },
+        "spec": {
+            "accessModes": ["ReadOnlyMany"],
+            "storageClassName": CLASS,
+            "resources": {"requests": {"storage": "1Mi"}},
+        },
+    }

@@ -1,0 +1,1 @@
+"""Gateways into workbenches: HTTP for browsers, ssh for terminals."""

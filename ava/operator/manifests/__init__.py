@@ -1,0 +1,1 @@
+"""Manifests of the Kubernetes objects that the operator creates; pure functions."""

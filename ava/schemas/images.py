@@ -1,0 +1,46 @@
+"""Images that users have pushed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ava.schemas.common import Answer
+
+
+class ImageUseOut(Answer):
+    """What names an image: a ``run`` that has not finished, or a stored ``definition``; of another member's the owner alone."""
+
+    kind: str
+    id: str
+    name: str
+    owner: str
+
+
+class PushedImageOut(Answer):
+    """An image; ``size`` in bytes, layers that other images have too among them.
+
+    ``name`` is by its first tag, by its digest where it has none. All its tags go with it.
+    """
+
+    name: str
+    repository: str
+    digest: str
+    tags: list[str]
+    size: int
+    pushed: datetime
+    uses: list[ImageUseOut]
+
+
+class PushedOut(Answer):
+    """What a user (``users/NAME``) or group (``groups/GROUP``) has in the registry, bytes; ``limit`` null: no limit.
+
+    ``used`` counts each layer once; ``waiting`` is what deleted images still take until the next night. ``full`` says why nothing
+    more can be pushed, "" where it can.
+    """
+
+    owner: str
+    used: int
+    waiting: int
+    limit: int | None
+    full: str
+    images: list[PushedImageOut]

@@ -1,0 +1,1 @@
+"""Authentication and permissions: sessions, tokens, passwords, OpenID Connect, LDAP, rate limits."""

@@ -1,0 +1,60 @@
+"""New sessions and tokens: bounded in number, and those that have ended are cleared away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from ava.services.auth.caller import digest, new_secret
+from ava.services.context import Context
+from ava.domain.problems import Problem, ApiError
+
+SESSIONS, TOKENS = 50, 100
+"""Of one user at once."""
+
+
+def make(
+    services: Context,
+    user: str,
+    kind: str,
+    until: datetime,
+    label: str,
+    scopes: Collection[str] | None = None,
+) -> tuple[str, str]:
+    """Make a session (the oldest gives way) or a token; return its id and its secret.
+
+    Raises:
+        ApiError: 409 for more tokens than a user may have.
+    """
+    store, now = services.store, services.clock()
+    there = list(store.secrets(user, kind))
+    for ended in (s for s in there if s["until"] is not None and s["until"] <= now):
+        _end(services, user, ended["id"])
+    open_now = [s for s in there if s["until"] is None or s["until"] > now]
+    if kind == "token" and len(open_now) >= TOKENS:
+        raise ApiError(
+            409,
+            Problem(
+                "too-many-tokens",
+                "You have too many tokens.",
+                "tokens",
+                str(len(open_now)),
+                f"at most {TOKENS}",
+                "End some that are no longer used.",
+            ),
+        )
+    if kind == "session":
+        for oldest in open_now[: max(0, len(open_now) - SESSIONS + 1)]:
+            _end(services, user, oldest["id"])
+    secret = new_secret()
+    id = store.add_secret(user, kind, digest(secret), now, until=until, label=label, scopes=scopes)
+    return id, secret
+
+
+def _end(services: Context, user: str, id: str) -> None:
+    try:
+        services.store.end_secret(user, id)
+    except ApiError as refused:
+        # Another request was faster.
+        if refused.status != 404:
+            raise

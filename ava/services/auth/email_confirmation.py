@@ -1,0 +1,127 @@
+"""A link by which a user confirms an e-mail address: good once, for some days, for one account and one address.
+
+AVA sends nothing but this link to an address that is not confirmed, because anybody may register with another person's. The
+link is good in a session of its account alone, so that neither the other person nor a mail scanner confirms it by mistake.
+"""
+
+from __future__ import annotations
+
+import logging
+from urllib.parse import urlencode
+
+from ava.services.auth import one_time_links
+from ava.services.auth.caller import digest
+from ava.services.context import Context
+from ava.domain.model import User
+from ava.domain.problems import Problem, ApiError, conflict
+
+log = logging.getLogger("ava.api")
+DAYS = 3
+PATH = "/confirm-email"
+_KIND = "confirm-email"
+_WHOLE_SITE = "site"
+
+
+def state(services: Context, user: User) -> bool | None:
+    """Return whether an account's address is confirmed; None where the site sends no mail."""
+    return None if services.config.email_confirmation is None else user.email_confirmed is not None
+
+
+def make(services: Context, user: User) -> str:
+    """Return the confirmation of an account's present address, sealed."""
+    return one_time_links.make(services, _KIND, user, user.email, DAYS)[0]
+
+
+def send(services: Context, user: User) -> None:
+    """Have a link sent to the address of an account.
+
+    Raises:
+        ApiError: 409 where the site sends no mail, the address is confirmed, or the account is not active; 429 where an account,
+            an address or the whole site has caused as many of these mails as it may.
+    """
+    if refused := _pointless(services, user):
+        raise refused
+    bounds = _bounds(user)
+    # All are looked at before one counts: where the site sends no more, that does not use up an account's own.
+    for kind, who, what in bounds:
+        services.rates.check(kind, who, what)
+    for kind, who, what in bounds:
+        services.rates.spend(kind, who, what)
+    settings = services.config.email_confirmation
+    address = settings.address if settings is not None else ""
+    link = f"{address}{PATH}?{urlencode({'confirmation': make(services, user)})}"
+    services.store.ask_confirmation(user.name, user.email, link, services.clock())
+
+
+def offer(services: Context, user: User) -> None:
+    """Have a link sent where one is needed; where it is not, or no more may be sent now, nothing is.
+
+    The account's page shows that the address is not confirmed, and sends the link again.
+    """
+    if _pointless(services, user) is not None:
+        return
+    try:
+        send(services, user)
+    except ApiError as refused:
+        log.warning("user %s: no confirmation sent: %s", user.name, refused.problems[0].what)
+
+
+def use(services: Context, user: User, confirmation: str) -> User:
+    """Confirm the address of the account that shows its own link; ApiError 403 for a link that is not valid (any more)."""
+    link = one_time_links.read(services, _KIND, confirmation)
+    if link is None or (link.user, link.kept) != (user.id, digest(user.email)):
+        raise _refused()
+    if not one_time_links.spend(services, _KIND, confirmation, link):
+        raise _refused()
+    confirmed = services.store.confirm_email(user.name, user.email, services.clock())
+    if confirmed is None:
+        raise _refused()
+    return confirmed
+
+
+def _bounds(user: User) -> list[tuple[str, str, str]]:
+    """Return what a further mail counts against: kind of limit, key, and what there are too many of."""
+    return [
+        ("confirmation_account", user.id, "confirmation mails of this account"),
+        ("confirmation_address", user.email, "confirmation mails to this address"),
+        ("confirmation_site", _WHOLE_SITE, "confirmation mails of all users"),
+    ]
+
+
+def _pointless(services: Context, user: User) -> ApiError | None:
+    """Return why no link is sent to an account's address; None where one may be."""
+    if services.config.email_confirmation is None:
+        return conflict(
+            "no-mail",
+            "This site sends no mail, so no address has to be confirmed.",
+            "request",
+            "Nothing has to be done.",
+            found="no mail server",
+            wanted="a site with a mail server",
+        )
+    if refused := one_time_links.inactive(user):
+        return refused
+    if user.email_confirmed is not None:
+        return conflict(
+            "email-confirmed",
+            f"The address of {user.name} is confirmed.",
+            "path.name",
+            "Nothing has to be done.",
+            found="a confirmed address",
+            wanted="an address that is not confirmed",
+        )
+    return None
+
+
+def _refused() -> ApiError:
+    return ApiError(
+        403,
+        Problem(
+            "confirmation-invalid",
+            "This link does not confirm the e-mail address of your account.",
+            "body.confirmation",
+            "a link that was used, is too old, or is for another account or address",
+            "the latest link that was sent to this account's address",
+            "Log in as the user named in the mail, or send the link again on the page Account.",
+        ),
+    )

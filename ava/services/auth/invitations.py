@@ -1,0 +1,82 @@
+"""A link by which a person chooses a password: good once, for some days, and only while the account has the password it had then.
+
+Whoever has it is that person to the platform, as with a password.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ava.services.auth import one_time_links
+from ava.services.auth.caller import digest
+from ava.services.context import Context
+from ava.domain.model import User, UserState
+from ava.domain.problems import Problem, ApiError, conflict
+
+DAYS = 7
+_KIND = "invitation"
+
+
+def make(services: Context, user: User) -> tuple[str, datetime]:
+    """Return an invitation for an account and when it ends.
+
+    Raises:
+        ApiError: 409 for an account that cannot be used, or whose password the site's directory has.
+    """
+    if refused := one_time_links.inactive(user):
+        raise refused
+    if elsewhere(services, user.admin):
+        raise conflict(
+            "password-elsewhere",
+            f"{user.name} logs in with the password of the site's directory.",
+            "path.name",
+            "Nothing is to be done here.",
+            found="login by LDAP",
+            wanted="a password of AVA",
+        )
+    return one_time_links.make(services, _KIND, user, services.store.password(user.name), DAYS)
+
+
+def elsewhere(services: Context, admin: bool) -> bool:
+    """Whether the site's directory has the password of such a user, so that there is none to choose here."""
+    return services.config.ldap is not None and not admin
+
+
+def use(services: Context, invitation: str, password: str) -> User:
+    """Give the account this password, end what logins it had, and return it; ApiError 403 for no invitation (any more)."""
+    link = one_time_links.read(services, _KIND, invitation)
+    if link is None:
+        raise _refused()
+    user = _invited(services, link)
+    hashed = services.passwords.hash(password)
+    if not one_time_links.spend(services, _KIND, invitation, link):
+        raise _refused()
+    services.store.set_user(user.name, services.clock(), password=hashed)
+    for kind in ("session", "token"):
+        for secret in services.store.secrets(user.name, kind):
+            services.store.end_secret(user.name, secret["id"])
+    return user
+
+
+def _invited(services: Context, link: one_time_links.Link) -> User:
+    try:
+        user = services.store.user(link.user)
+    except ApiError:
+        raise _refused() from None
+    if user.state is not UserState.ACTIVE or digest(services.store.password(user.name)) != link.kept:
+        raise _refused()
+    return user
+
+
+def _refused() -> ApiError:
+    return ApiError(
+        403,
+        Problem(
+            "invitation-invalid",
+            "This invitation is not valid (any more).",
+            "body.invitation",
+            "one that was used, is too old, or was not made here",
+            "an invitation that nobody has used yet",
+            "Ask an administrator for another one.",
+        ),
+    )

@@ -1,0 +1,180 @@
+"""Login by name and password: the database's own, or the site's directory."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+
+from cryptography.fernet import InvalidToken
+
+from ava.services import metrics
+from ava.services.auth.directory import LdapUnavailable
+from ava.services.auth.caller import digest
+from ava.services.auth.rate_limits import RateLimited, network
+from ava.services.context import Context
+from ava.domain.model import User, UserState
+from ava.domain.names import account_name, is_directory_name, shown
+from ava.domain.problems import Problem, ApiError
+
+log = logging.getLogger("ava.api")
+KNOWN = "__Host-ava-known"
+"""Cookie: a browser in which a person has logged in. It lets nobody in."""
+DIRECTORY = "ldap"
+"""Issuer of the identities of the site's directory, of which there is one."""
+DATABASE = "database"
+KNOWN_SECONDS = 90 * 86400
+
+
+def mark(services: Context, name: str) -> str:
+    """Return the value of KNOWN for a browser in which a person has logged in."""
+    return services.sealer.seal(f"known {name}")
+
+
+def user(services: Context, name: str, password: str, address: str, known: str = "") -> User:
+    """Return whose name and password these are.
+
+    Whether the name, the password or the account's state was wrong is not reported to a client that has not given the password.
+    ApiError logins count by name and network, so that no stranger locks an account out. Many of one name from many networks
+    slow down clients alone that have not logged in with that name before. ``known`` is the cookie KNOWN that came along: what
+    is refused counts for this browser alone.
+
+    Raises:
+        ApiError: 401 for what does not match, 403 for an account that waits for approval or was shut out, 429, 503.
+    """
+    services.rates.spend("login_address", network(address), "logins")
+    login, name = name, _account_of(services, name)
+    familiar = _is_known(services, name, known)
+    whose = f"{name} browser {digest(known)}" if familiar else f"{name} {network(address)}"
+    services.rates.check("login_account", whose, "refused logins of this account")
+    if not familiar and not services.rates.is_known(name, network(address)):
+        _slow_down(services, name)
+    found, kept = _account(services, name)
+    by = _matched(services, login, found, kept, password, address)
+    if not by or found is None:
+        services.rates.count("login_name", name)
+        services.rates.spend("login_account", whose, "refused logins of this account")
+        refused(services, name, address, "name-or-password")
+        raise ApiError(
+            401,
+            Problem(
+                "login-refused",
+                "Name and password do not belong together.",
+                "body",
+                "another name or password",
+                "those of an account",
+                "Try again; an administrator can set a new password.",
+            ),
+        )
+    if by == DIRECTORY:
+        _claim(services, found, login, address)
+    let_in(services, found, address)
+    services.rates.remember(name, network(address))
+    if kept and services.directory is None and services.passwords.outdated(kept):
+        services.store.set_user(found.name, services.clock(), password=services.passwords.hash(password))
+    return found
+
+
+def _account_of(services: Context, login: str) -> str:
+    """Return the name of the account that somebody means: in a directory people may have dots and underscores."""
+    return account_name(login) if services.directory is not None and is_directory_name(login) else login
+
+
+def _claim(services: Context, found: User, login: str, address: str) -> None:
+    """Return where the account is that of this person of the directory; ApiError 409 where it is another's."""
+    try:
+        # Directories do not tell capitals apart.
+        services.store.claim(found.name, DIRECTORY, login.lower(), services.clock())
+    except ApiError:
+        refused(services, found.name, address, "name-of-another")
+        raise
+
+
+def _is_known(services: Context, name: str, known: str) -> bool:
+    try:
+        return hmac.compare_digest(
+            services.sealer.open(known, KNOWN_SECONDS).encode(), f"known {name}".encode()
+        )
+    except (InvalidToken, ValueError):
+        return False
+
+
+def _slow_down(services: Context, name: str) -> None:
+    """Return unless so many logins of a name were refused lately that clients it does not know are slowed down."""
+    try:
+        services.rates.check("login_name", name, "refused logins of this account")
+    except RateLimited:
+        services.rates.spend(
+            "login_slow", name, "logins of this account from places that it has not logged in from"
+        )
+
+
+def let_in(services: Context, found: User, address: str) -> None:
+    """Return where a person whose identity is proven may log in; ApiError 403 while the account may not."""
+    if found.state is UserState.ACTIVE:
+        services.store.entered(found.name, services.clock())
+        metrics.LOGINS.labels("done").inc()
+        return
+    refused(services, found.name, address, found.state.value)
+    raise ApiError(
+        403,
+        Problem(
+            f"account-{found.state.value}",
+            "This account may not log in" + (" yet." if found.state is UserState.PENDING else "."),
+            f"user {found.name}",
+            found.state.value,
+            UserState.ACTIVE.value,
+            "An administrator approves it." if found.state is UserState.PENDING else "Ask an administrator.",
+        ),
+    )
+
+
+def _account(services: Context, name: str) -> tuple[User | None, str | None]:
+    try:
+        found = services.store.user(name)
+        # An id is no name to log in with.
+        return (found, services.store.password(name)) if found.name == name else (None, None)
+    except ApiError:
+        return None, None
+
+
+def _matched(
+    services: Context, login: str, found: User | None, kept: str | None, password: str, address: str
+) -> str:
+    """Return by what they match, "" for nothing: the directory where there is one, the database then for administrators alone.
+
+    Who was locked in the directory does not get in by a password of the database's. The directory is asked for every name, so
+    that neither time nor answer tells which of them have an account.
+
+    Raises:
+        ApiError: 503 where the directory is away, and nobody's password of the database was given who needs none of it.
+    """
+    if services.directory is None:
+        return DATABASE if services.passwords.matches(kept, password) else ""
+    mine = found is not None and found.admin and found.name == login
+    own = DATABASE if services.passwords.matches(kept if mine else None, password) else ""
+    try:
+        return DIRECTORY if services.directory.knows(login, password) else own
+    except LdapUnavailable as why:
+        if own:
+            return own
+        log.warning("the directory is away: %s", why)
+        services.audit(
+            "nobody", "sessions.open", "directory", "unreachable", address, {"why": str(why)[:300]}
+        )
+        raise ApiError(
+            503,
+            Problem(
+                "login-service-away",
+                "The site's directory does not answer.",
+                "directory",
+                "no answer",
+                "an answer",
+                "Try again in a minute; the audit log has the cause. Who has logged in stays so.",
+            ),
+        ) from None
+
+
+def refused(services: Context, name: str, address: str, why: str) -> None:
+    """Count and write down a login that was refused."""
+    metrics.LOGINS.labels("refused").inc()
+    services.audit("nobody", "sessions.open", f"user {shown(name)}", "refused", address, {"why": why})

@@ -1,0 +1,61 @@
+"""Links that are good once, for one account, until a time, and while something of the account stays as it was.
+
+What they say is sealed with the sealing key and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from cryptography.fernet import InvalidToken
+
+from ava.services.auth.caller import digest
+from ava.services.context import Context
+from ava.domain.model import User, UserState
+from ava.domain.problems import ApiError, conflict
+
+
+class Link(NamedTuple):
+    """What a link says: the account's id, the digest of what must have stayed as it was, and when it ends."""
+
+    user: str
+    kept: str
+    until: datetime
+
+
+def make(services: Context, kind: str, user: User, kept: str, days: int) -> tuple[str, datetime]:
+    """Return a sealed link of a kind, and when it ends; ``kept`` is what must stay as it is."""
+    until = services.clock() + timedelta(days=days)
+    return services.sealer.seal(json.dumps([kind, user.id, digest(kept), until.timestamp()])), until
+
+
+def read(services: Context, kind: str, sealed: str) -> Link | None:
+    """Return what a link says; None for one of another kind, one that was not made here, or that has ended."""
+    try:
+        found, user, kept, until = json.loads(services.sealer.open(sealed))
+    except (InvalidToken, ValueError, TypeError):
+        return None
+    if found != kind or services.clock().timestamp() >= until:
+        return None
+    return Link(user, kept, datetime.fromtimestamp(until, UTC))
+
+
+def spend(services: Context, kind: str, sealed: str, link: Link) -> bool:
+    """Use a link up; return whether it was not used before: of two who use it at once one is the first."""
+    return services.store.use_nonce(digest(f"{kind} {sealed}"), link.until)
+
+
+def inactive(user: User) -> ApiError | None:
+    """Return why an account gets no link: it cannot be used; None where it can."""
+    if user.state is UserState.ACTIVE:
+        return None
+    return conflict(
+        "account-not-active",
+        f"{user.name} cannot log in.",
+        "path.name",
+        "Approve the account first.",
+        found=user.state.value,
+        wanted="active",
+    )

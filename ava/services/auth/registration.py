@@ -1,0 +1,24 @@
+"""Whether people may make accounts of their own, which wait for an administrator's approval."""
+
+from __future__ import annotations
+
+from ava.services.auth.rate_limits import network
+from ava.services.context import Context
+from ava.domain.problems import Problem, ApiError
+
+
+def check_open(services: Context, address: str, *, form: bool = False) -> None:
+    """Return where somebody at an address may register (by the form), and count it; ApiError 403, 429."""
+    if not (services.config.form_open if form else services.config.registration):
+        raise ApiError(
+            403,
+            Problem(
+                "registration-closed",
+                "Nobody can register here.",
+                "request",
+                "a registration",
+                "an account made by an administrator",
+                "Ask an administrator.",
+            ),
+        )
+    services.rates.spend("registration", network(address), "registrations")

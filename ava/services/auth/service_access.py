@@ -1,0 +1,112 @@
+"""Who may call a service: asked by the ingress before each request to one that is not public.
+
+Only a token counts. Its owner has to be a member of the group that the service's run is charged to. The ingress takes the
+token away before the service sees the request: a service could do anything with it that its caller may.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from fastapi import Request
+
+from ava.services.auth.caller import caller as by_request
+from ava.services.auth.caller import services_of
+from ava.services.auth.scopes import refusal
+from ava.domain.problems import Problem, ApiError, missing
+from ava.db.database import Database
+
+WHO = "x-ava-user"
+"""Header that tells a service who calls; what a client sends under this name never reaches it."""
+FRESH = 5.0
+"""Seconds for which an answer is given again: so long a member who was taken out may still call."""
+MOST = 100_000
+"""Answers kept at once."""
+
+
+class Callers:
+    """Remembers for some seconds which services there are and who may call them."""
+
+    def __init__(self, store: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self.store, self._clock = store, clock
+        self._lock = threading.Lock()
+        self._groups: dict[str, str] = {}
+        self._read = float("-inf")
+        self._allowed: dict[tuple[str, str], tuple[float, str]] = {}
+
+    def group(self, label: str) -> str | None:
+        """Return the group whose members may call a service, by the first label of its host name; None where there is none."""
+        now = self._clock()
+        with self._lock:
+            # A name that is not known may be that of a service of a moment ago.
+            if now - self._read > (FRESH if label in self._groups else 1.0):
+                self._groups, self._read = dict(self.store.addresses()), now
+            return self._groups.get(label)
+
+    def remembered(self, label: str, digest: str) -> str | None:
+        """Return who a token is of that was let through moments ago."""
+        until, user = self._allowed.get((label, digest), (0.0, ""))
+        return user if until > self._clock() else None
+
+    def remember(self, label: str, digest: str, user: str) -> None:
+        """Let a token through for some seconds."""
+        if len(self._allowed) >= MOST:
+            self._allowed = {}
+        self._allowed[label, digest] = (self._clock() + FRESH, user)
+
+
+def _callers(request: Request) -> Callers:
+    """Return what this process remembers."""
+    state = request.app.state
+    found: Callers | None = getattr(state, "callers", None)
+    if found is None or found.store is not state.services.store:
+        found = state.callers = Callers(state.services.store)
+    return found
+
+
+def caller(request: Request) -> str:
+    """Return the name of who calls the service that X-Forwarded-Host names.
+
+    Raises:
+        ApiError: 401 without a valid token; 403 for who is not in the service's group; 404 where there is no such service.
+    """
+    services = services_of(request)
+    host = request.headers.get("x-forwarded-host", "").partition(":")[0].lower()
+    label, _, domain = host.partition(".")
+    callers = _callers(request)
+    group = callers.group(label) if domain and domain == services.config.services_domain else None
+    if group is None:
+        raise missing("service of this name", "host")
+    who = by_request(request)
+    if who.kind != "token" or who.user is None:
+        raise ApiError(
+            401,
+            Problem(
+                "token-missing",
+                "This service is for members of its group.",
+                "header Authorization",
+                "no token",
+                "Bearer TOKEN",
+                "Make a token with `ava tokens make` and send it.",
+            ),
+        )
+    if who.scopes is not None and "runs" not in who.scopes:
+        raise refusal(who.scopes, ["runs"])
+    if (known := callers.remembered(label, who.digest)) is not None:
+        return known
+    if who.user.name not in {member.name for member in services.store.members(group)}:
+        raise ApiError(
+            403,
+            Problem(
+                "not-a-member",
+                "This service is for members of its group.",
+                "header Authorization",
+                "a token of somebody else",
+                "a token of a member",
+                "Ask an administrator to put you into the group, or its owner to make it public.",
+            ),
+        )
+    callers.remember(label, who.digest, who.user.name)
+    return who.user.name

@@ -1,0 +1,64 @@
+"""Pages of lists: bounded, and with cursors that only this API can make, each for one list of one user."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ava.services.auth.caller import Caller
+from ava.schemas.common import Paged
+from ava.domain.model import Page
+from ava.domain.problems import Problem, ApiError
+
+T = TypeVar("T")
+U = TypeVar("U")
+MOST = 500
+"""Rows of a page at most."""
+
+
+class PageQuery(BaseModel):
+    """Which page of a list."""
+
+    model_config = ConfigDict(extra="forbid")
+    limit: Annotated[int, Field(ge=1, le=MOST)] = 50
+    after: Annotated[str, Field(max_length=1000)] | None = None
+
+
+def opened(who: Caller, query: PageQuery, scope: str) -> str | None:
+    """Return the database's cursor in a query's; ApiError 422 where it was not made here for this list and user."""
+    if query.after is None:
+        return None
+    mark, _, text = query.after.partition(".")
+    try:
+        plain = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    except ValueError:
+        plain = ""
+    if not plain or not who.services.sealer.is_ours(_marked(who, scope, plain), mark):
+        raise ApiError(
+            422,
+            Problem(
+                "cursor-invalid",
+                "This cursor does not belong to this list.",
+                "query.after",
+                "another text",
+                "the `next` of the page before, with the same filters",
+                "Begin at the first page.",
+            ),
+        )
+    return plain
+
+
+def page(who: Caller, found: Page[T], scope: str, shape: Callable[[T], U]) -> Paged[Any]:
+    """Return a page of the database as it is answered."""
+    following = None
+    if found.next is not None:
+        text = base64.urlsafe_b64encode(found.next.encode()).decode("ascii").rstrip("=")
+        following = f"{who.services.sealer.mark(_marked(who, scope, found.next))}.{text}"
+    return Paged(items=[shape(item) for item in found.items], next=following)
+
+
+def _marked(who: Caller, scope: str, cursor: str) -> str:
+    return f"{who.me.id}\n{scope}\n{cursor}"

@@ -1,0 +1,65 @@
+"""An image is deleted, or runs of it are started; in the same moment one of the two waits, and is refused where it has to be.
+
+What the database keeps of it, and in which order each of the two writes and looks: ``ava.db.images``.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+from ava.services.auth.caller import Caller
+from ava.domain.names import shown
+from ava.domain.problems import ApiError, conflict
+
+LONGEST = timedelta(minutes=2)
+"""For how long a removal counts that broke off: more than the registry's answer to one is waited for."""
+PATIENCE = 5.0
+"""Seconds for which a start waits for a deletion, which takes less than one."""
+
+
+@contextmanager
+def deleting(who: Caller, repository: str) -> Iterator[Callable[[], None]]:
+    """Let nobody start a run of a repository's images inside; what this gives is to be called before each removal."""
+    store, clock, id = who.services.store, who.services.clock, secrets.token_hex(16)
+    begun = False
+
+    def removing() -> None:
+        nonlocal begun
+        store.delete_image(id, repository, clock() + LONGEST)
+        begun = True
+
+    store.delete_image(id, repository, clock() + LONGEST)
+    try:
+        yield removing
+    except BaseException:
+        # What the registry was asked for and has not answered may be done yet.
+        if not begun:
+            _over(who, id)
+        raise
+    _over(who, id)
+
+
+def _over(who: Caller, id: str) -> None:
+    # Where the database is away it is over in time by itself; what was done is done.
+    with suppress(ApiError):
+        who.services.store.image_deleted(id)
+
+
+def wait(who: Caller, repository: str, where: str) -> None:
+    """Return once no image of a repository is being deleted; ApiError 409 where that takes long."""
+    store, end = who.services.store, time.monotonic() + PATIENCE
+    while store.images_go(repository, who.services.clock()):
+        if time.monotonic() >= end:
+            raise conflict(
+                "image-going",
+                "An image of this repository is being deleted.",
+                f"{where}.image",
+                "Try again in two minutes.",
+                found=shown(repository),
+                wanted="a repository of which nothing is being deleted",
+            )
+        time.sleep(0.1)

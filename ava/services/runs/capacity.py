@@ -1,0 +1,78 @@
+"""What the schedulers last said of their clusters: what can be had now, and what can never fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ava.services import serializers
+from ava.schemas.runs import ClusterOut, NodeOut
+from ava.services.context import Context
+from ava.domain.model import Pool
+from ava.domain.placement.cluster_selector import ANY
+from ava.domain.placement.feasibility import infeasible_reasons
+from ava.domain.placement.pools import pool_for, usable
+from ava.domain.placement.capacity import ClusterCapacity, part, rooms
+from ava.domain.problems import Problem
+from ava.domain.spec import Spec
+from ava.domain.states import STALE
+
+
+def known(services: Context) -> dict[str, ClusterCapacity]:
+    """Return what is known of each cluster by name, however old: nodes change seldom."""
+    return rooms({name: detail for name, (_, detail) in services.store.heartbeats().items()})
+
+
+def never(
+    services: Context, spec: Spec, queue_pool: str | None, pools: Sequence[Pool], where: str
+) -> list[Problem]:
+    """Return why a definition could never start, even if nothing else ran; empty where that is not sure."""
+    gpu = spec.asks().gpu > 0
+    pool = pool_for(gpu, queue_pool, pools)
+    if pool is None:
+        kind = "with GPUs" if gpu else "without GPUs"
+        return [
+            Problem(
+                "queue-pool",
+                f"The queue's nodes do not take runs {kind}.",
+                f"{where}.queue",
+                f"queue {spec.queue}, pool {queue_pool}",
+                f"a queue for runs {kind}",
+                "Choose another queue: `ava queue`.",
+            )
+        ]
+    told = known(services)
+    asked = [told[name] for name in sorted(told) if spec.cluster in (name, ANY)]
+    plain = None if queue_pool else pool_for(False, None, pools)
+    refusals = [infeasible_reasons(spec, room, pool, plain) for room in asked]
+    if not refusals or not all(refusals):
+        return []
+    fewest = min(refusals, key=len)
+    return [
+        replace(p, where=f"{where}.{p.where}" if not p.where.startswith("pool ") else p.where) for p in fewest
+    ]
+
+
+def shown(services: Context) -> ClusterOut:
+    """Return the clusters as users see them: what is free is told only while it is fresh."""
+    signs, told = services.store.heartbeats(), known(services)
+    seen = [signs[part(name)][0] for name in told if part(name) in signs]
+    pools = usable(services.store.pools())
+    fresh = bool(seen) and services.clock() - min(seen) <= STALE
+    nodes = [
+        NodeOut(
+            cluster=name,
+            name=place.name,
+            pools=[p.name for p in pools if p.name in place.pools],
+            gpu_model=place.model,
+            gpu_slots=place.slots,
+            open=place.open,
+            capacity=serializers.amounts(place.size),
+            free=serializers.amounts(place.free),
+        )
+        for name, room in sorted(told.items())
+        for place in room.nodes
+    ]
+    oldest: datetime | None = min(seen) if seen else None
+    return ClusterOut(seen=oldest, fresh=fresh, clusters=sorted(services.config.clusters), nodes=nodes)

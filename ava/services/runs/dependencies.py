@@ -1,0 +1,53 @@
+"""What a run comes after: ids of runs, or names of one's own trainings (U8)."""
+
+from __future__ import annotations
+
+from ava.services.auth.caller import Caller
+from ava.domain.model import Kind
+from ava.domain.names import is_id
+from ava.domain.problems import Problem, ApiError
+from ava.domain.spec import Spec
+
+
+def predecessors(who: Caller, spec: Spec) -> list[str]:
+    """Return the ids of the runs that have to succeed first; ApiError 422 with all names of which there is none.
+
+    Only one's own runs: whether others' succeed is nothing that anybody may learn by waiting for them.
+    """
+    found: list[str] = []
+    wrong: list[Problem] = []
+    for index, name in enumerate(spec.after):
+        id = (_by_id(who, name) if is_id(name) else None) or _newest(who, name)
+        if id is None:
+            wrong.append(
+                Problem(
+                    "after-unknown",
+                    "There is no run of yours to come after.",
+                    f"body.spec.after[{index}]",
+                    name,
+                    "the id of a run, or the name of a training that was started",
+                    "See `ava list`.",
+                )
+            )
+        else:
+            found.append(id)
+    if wrong:
+        raise ApiError(422, *wrong)
+    return found
+
+
+def _by_id(who: Caller, id: str) -> str | None:
+    try:
+        run = who.services.store.run(id)
+    except ApiError as refused:
+        if refused.status != 404:
+            raise
+        return None
+    return run.id if run.owner == who.me.name else None
+
+
+def _newest(who: Caller, name: str) -> str | None:
+    store = who.services.store
+    made = store.definitions(owner=who.me.name, kind=Kind.TRAINING, name=name, limit=1).items
+    runs = store.runs(definition=made[0].id, limit=1).items if made else ()
+    return runs[0].id if runs else None

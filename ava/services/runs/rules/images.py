@@ -1,0 +1,50 @@
+"""Which image a definition means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ava.services.runs.rules.site import Site, some
+from ava.domain.problems import Problem
+from ava.domain.spec import Spec
+from ava.images.catalogue import Offered, known
+
+
+def image(spec: Spec, site: Site, at: str) -> list[Problem]:
+    """Return why the image cannot be had; one that is named in full is the registry's to judge."""
+    row = site.images.get(spec.image)
+    if row is not None and spec.kind not in row.uses:
+        return [
+            Problem(
+                "image-unfit",
+                f"{spec.image} is no image for a {spec.kind}.",
+                f"{at}.image",
+                spec.image,
+                some([name for name, other in site.images.items() if spec.kind in other.uses]),
+                "Choose another image (`ava images`).",
+            )
+        ]
+    if row is None and spec.image in known():
+        return [
+            Problem(
+                "image-not-offered",
+                f"This site does not offer {spec.image}.",
+                f"{at}.image",
+                spec.image,
+                some(site.images),
+                "Choose another one (`ava images`), or ask an administrator for it.",
+            )
+        ]
+    return []
+
+
+def resolve_catalog_image(spec: Spec, offered: Mapping[str, Offered]) -> Spec:
+    """Return a definition with the image's full name, and its command where the definition has none.
+
+    What is started keeps that image, whatever the catalogue's name means later.
+    """
+    row = offered.get(spec.image)
+    if row is None:
+        return spec
+    command = spec.command if spec.command or spec.kind == "workbench" else row.command
+    return spec.model_copy(update={"image": row.image, "command": command})

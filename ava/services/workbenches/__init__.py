@@ -1,0 +1,1 @@
+"""Workbenches: tickets for browsers, and the idle rule."""

@@ -1,1 +1,0 @@
-"""The ledger: who may have what, who has it, and what is to be done."""

@@ -1,0 +1,179 @@
+"""One request of a browser: who, in which language, with which form; and what it is answered with.
+
+Who it is tells the API's own session cookie. Whatever changes something carries the CSRF token of that session, or, before
+there is one, of a cookie that only says that the form came from here; and browsers say themselves where a request begins.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+from urllib.parse import urlencode, urlsplit
+
+from fastapi import Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from ava.services.auth.caller import COOKIE, CSRF, SAFE, Caller, by_session, csrf, new_secret, services_of
+from ava.services.auth.permissions import unauthenticated
+from ava.services.context import Context
+from ava.domain.problems import Problem, ApiError
+from ava.web import forms, render, i18n
+
+FORM_COOKIE = "__Host-ava-form"
+"""Of who is not logged in: a random number, so that nobody logs others in from elsewhere."""
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "same-origin",
+}
+"""Of every page; the rest is the Guard's. No script stands in a page, and no style."""
+_BENCH = re.compile(r"^/api/v1/workbenches/[a-z0-9]{1,40}/open\?state=[0-9a-f]{64}$")
+"""The one address beside pages that a login leads to: it sends a workbench's owner there, and nobody else."""
+_LOCAL = re.compile(r"^/(?![/\\])[\x21-\x5b\x5d-\x7e]*$")
+
+
+@dataclass(slots=True)
+class PageRequest:
+    """A request.
+
+    Attributes:
+        fresh: the secret of a form cookie that is yet to be set.
+    """
+
+    request: Request
+    who: Caller
+    words: words.Words
+    form: forms.Form = field(default_factory=forms.Form)
+    csrf: str = ""
+    fresh: str = ""
+
+    @property
+    def services(self) -> Context:
+        """The API's services."""
+        return self.who.services
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a page; a login may lead into a workbench, which has an origin of its own."""
+        benches = self.services.config.workbenches
+        if benches is None:
+            return dict(HEADERS)
+        policy = HEADERS["content-security-policy"].replace(
+            "form-action 'self'", f"form-action 'self' https://*.{benches.below}"
+        )
+        return {**HEADERS, "content-security-policy": policy}
+
+    @property
+    def partial(self) -> bool:
+        """Whether htmx asks for a part of a page."""
+        return "hx-request" in self.request.headers
+
+    def page(
+        self, template: str, status: int = 200, *, refused: ApiError | None = None, **data: Any
+    ) -> Response:
+        """Return a page; one that tells of a refusal has its status and its problems."""
+        if refused is not None:
+            status = refused.status
+            data = {"errors": forms.by_field(refused.problems)} | data | {"problems": refused.problems}
+        text = render.page(self, template, data)
+        answer = HTMLResponse(text, status, self.headers())
+        if self.fresh:
+            answer.set_cookie(
+                FORM_COOKIE, self.fresh, path="/", secure=True, httponly=True, samesite="lax", max_age=86400
+            )
+        return answer
+
+    def changed(
+        self, change: Callable[[], object], again: Callable[[ApiError], Response], path: str, done: str
+    ) -> Response:
+        """Make a change and lead to the page that shows it; where it is refused, its own page says so.
+
+        Not where there is no such page for who asks (403, 404): the refusal continues.
+        """
+        try:
+            change()
+        except ApiError as refused:
+            if refused.status in (403, 404):
+                raise
+            return again(refused)
+        return self.go(path, done=done)
+
+    def go(self, path: str, **query: str | None) -> Response:
+        """Return the way to another page of this site; ``done`` is what that page says was done."""
+        given = {k: v for k, v in query.items() if v}
+        where = local(path) + ((("&" if "?" in path else "?") + urlencode(given)) if given else "")
+        if self.partial:
+            return Response(None, 204, {**HEADERS, "hx-redirect": where})
+        return RedirectResponse(where, 303, dict(HEADERS))
+
+
+def local(path: str | None) -> str:
+    """Return a path of this site's pages; the first page where it is anything else: nobody is sent away from here."""
+    if path is not None and _BENCH.match(path):
+        return path
+    if path is None or len(path) > 2000 or not _LOCAL.match(path):
+        return "/"
+    parts = urlsplit(path)
+    return "/" if parts.scheme or parts.netloc or parts.path.startswith("/api/") else path
+
+
+async def visit(request: Request) -> PageRequest:
+    """Return the request; ApiError 403 for a change that does not come from a page of this site."""
+    form = await forms.read(request) if request.method not in SAFE else forms.Form()
+    found = await run_in_threadpool(look, request)
+    found.form = form
+    request.state.visit = found
+    if request.method not in SAFE:
+        _own(request, form, found)
+    return found
+
+
+def look(request: Request) -> PageRequest:
+    """Return who asks and in which language, without a form."""
+    services, address = services_of(request), str(getattr(request.state, "address", "unknown"))
+    language = i18n.chosen(request.cookies.get(i18n.COOKIE), request.headers.get("accept-language", ""))
+    who = by_session(services, request.cookies.get(COOKIE), address)
+    found = PageRequest(request, who, i18n.Translator(language))
+    if who.user is not None:
+        found.csrf = who.csrf
+    else:
+        secret = request.cookies.get(FORM_COOKIE, "")
+        if not re.match(r"^[A-Za-z0-9_-]{43}$", secret):
+            secret = found.fresh = new_secret()
+        found.csrf = csrf(secret)
+    return found
+
+
+def _own(request: Request, form: forms.Form, found: PageRequest) -> None:
+    given = form.get("csrf") or request.headers.get(CSRF, "")
+    begun = request.headers.get("sec-fetch-site", "same-origin")
+    if begun in ("same-origin", "none") and hmac.compare_digest(given.encode(), found.csrf.encode()):
+        return
+    raise ApiError(
+        403,
+        Problem(
+            "csrf",
+            "The change does not come from AVA's own page, or that page is old.",
+            "form",
+            "another or no token" if begun in ("same-origin", "none") else begun,
+            "the form of a page of this login",
+            "Open the page again and repeat what you did.",
+        ),
+    )
+
+
+def someone(found: Annotated[PageRequest, Depends(visit)]) -> PageRequest:
+    """Return the request of who is logged in; ApiError 401 for nobody."""
+    if found.who.user is None:
+        raise unauthenticated()
+    return found
+
+
+Anybody = Annotated[PageRequest, Depends(visit)]
+Someone = Annotated[PageRequest, Depends(someone)]

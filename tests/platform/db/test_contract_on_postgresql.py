@@ -1,0 +1,18 @@
+"""The database's contract, as it is held on SQLite, on PostgreSQL."""
+# ruff: noqa: F403
+
+import pytest
+
+from tests.unit.ava.db.test_db_access import *
+from tests.unit.ava.db.test_db_bad_input import *
+from tests.unit.ava.db.test_db_charges import *
+from tests.unit.ava.db.test_db_data_sets import *
+from tests.unit.ava.db.test_db_definitions import *
+from tests.unit.ava.db.test_db_groups import *
+from tests.unit.ava.db.test_db_outbox import *
+from tests.unit.ava.db.test_db_users import *
+from tests.unit.ava.db.test_db_races import *
+from tests.unit.ava.db.test_db_runs import *
+from tests.unit.ava.db.test_db_queues import *
+
+pytestmark = pytest.mark.platform

@@ -1,0 +1,69 @@
+"""One starts a run of an image while another deletes it, each as the API does: in PostgreSQL too one sees the other."""
+
+import threading
+import time
+
+import pytest
+
+from ava.domain.model import Kind
+from ava.db.database import open_database
+from tests.unit.ava.db.world import NOW, SPEC, World
+
+pytestmark = pytest.mark.platform
+ROUNDS, IMAGE = 60, "users/ann/torch"
+UNTIL = NOW.replace(year=NOW.year + 1)
+
+
+class Registry:
+    """An image that is there or not; ``used`` is what was started of it."""
+
+    there, used = True, False
+
+
+def start(store, registry, number):
+    """Write the definition, wait for a deletion, then ask for the image."""
+    spec = SPEC | {"image": f"{IMAGE}:1"}
+    made = store.save_definition("ann", Kind.TRAINING, f"t{number}", spec, NOW)
+    while store.images_go(IMAGE, NOW):
+        time.sleep(0.001)
+    registry.used = registry.there
+    return made.id
+
+
+def delete(store, registry, number):
+    """Write the deletion, look what uses the image, then remove it."""
+    store.delete_image(f"d{number}", IMAGE, UNTIL)
+    if not store.image_uses(f"{IMAGE}:"):
+        registry.there = False
+    store.image_deleted(f"d{number}")
+
+
+def test_no_run_is_started_of_an_image_that_is_gone(url):
+    store = open_database(url)
+    World(store)
+    both = [open_database(url), open_database(url)]
+    seen = set()
+    for number in range(ROUNDS):
+        registry, begin, made = Registry(), threading.Barrier(2), []
+
+        def one(do, own, late, registry=registry, begin=begin, made=made, number=number):
+            begin.wait()
+            # In turn the one, the other, and none of them is a little later.
+            time.sleep(0.002 * late)
+            made.append(do(own, registry, number))
+
+        late = number % 3
+        threads = [
+            threading.Thread(target=one, args=(start, both[0], late == 1)),
+            threading.Thread(target=one, args=(delete, both[1], late == 2)),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert registry.there or not registry.used
+        seen.add((registry.there, registry.used))
+        store.delete_definition(next(filter(None, made)), NOW)
+    assert seen == {(True, True), (False, False)}
+    for each in (store, *both):
+        each.close()

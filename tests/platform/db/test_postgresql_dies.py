@@ -1,0 +1,96 @@
+"""A PostgreSQL that is killed and comes back: what was acknowledged is there, who waits is woken."""
+
+import threading
+import time
+
+import pytest
+
+from ava.domain.model import Topic
+from ava.domain.problems import ApiError
+from ava.db.database import migrate, open_database
+from tests.platform.postgres import Server
+from tests.platform.db.test_concurrency import check, work
+from tests.unit.ava.db.world import World
+
+pytestmark = pytest.mark.platform
+
+
+@pytest.fixture(scope="module")
+def mortal():
+    server = Server(durable=True)
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def ledger(mortal):
+    url = mortal.url(mortal.create())
+    migrate(url)
+    store = open_database(url)
+    yield url, World(store)
+    store.close()
+
+
+def test_what_was_acknowledged_survives_kills(mortal, ledger):
+    url, world = ledger
+
+    def kill():
+        mortal.stop("immediate")
+        time.sleep(0.3)
+        mortal.start()
+        time.sleep(1)
+
+    check(work(url, world, disturb=kill, lost=3), world, lost=3)
+
+
+def test_without_a_data_base_it_says_so_and_goes_on_when_it_is_back(mortal, ledger):
+    _, world = ledger
+    mortal.stop("fast")
+    for call in (lambda: world.store.run("r1aaaaaaaaaaa"), lambda: world.store.wait(Topic.NOTICE, 1)):
+        begin = time.monotonic()
+        with pytest.raises(ApiError) as caught:
+            call()
+        assert caught.value.status == 503
+        assert caught.value.problems[0].remedy
+        assert time.monotonic() - begin < 10
+    mortal.start()
+    assert world.store.user("ann").name == "ann"
+    assert world.store.wait(Topic.NOTICE, 1)
+
+
+def test_who_waits_is_woken_when_the_connection_is_lost(mortal, ledger):
+    _, world = ledger
+    for _ in range(3):
+        world.store.wait(Topic.OPERATOR, 0.2)
+    woken = []
+    thread = threading.Thread(target=lambda: woken.append(world.store.wait(Topic.OPERATOR, 60)))
+    thread.start()
+    time.sleep(0.5)
+    mortal.stop("immediate")
+    thread.join(20)
+    assert woken == [True]
+    mortal.start()
+
+
+def test_closing_does_not_wait_for_who_waits(mortal, ledger):
+    url, _ = ledger
+    store = open_database(url)
+    store.wait(Topic.SCHEDULER, 1)
+    thread = threading.Thread(target=lambda: store.wait(Topic.SCHEDULER, 60))
+    thread.start()
+    time.sleep(0.5)
+    begin = time.monotonic()
+    store.close()
+    thread.join(10)
+    assert not thread.is_alive() and time.monotonic() - begin < 10
+
+
+def test_a_primary_that_has_become_a_standby_is_left_at_once(ledger):
+    _, world = ledger
+    with world.store.engine.connect() as connection:
+        stale = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        connection.exec_driver_sql("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+        connection.commit()
+    world.running()
+    with world.store.engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT pg_backend_pid()").scalar() != stale

@@ -1,0 +1,16 @@
+"""What is good for once: on PostgreSQL too the first to use it is told so, and everybody after is not."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+pytestmark = pytest.mark.platform
+
+
+def test_the_first_alone_is_told_that_it_is_the_first(store):
+    until = datetime.now(UTC) + timedelta(days=1)
+    assert store.use_nonce("a" * 64, until)
+    assert not store.use_nonce("a" * 64, until)
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(lambda _: store.use_nonce("b" * 64, until), range(8))) == 1

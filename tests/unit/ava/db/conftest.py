@@ -1,0 +1,10 @@
+"""A small world in a database."""
+
+import pytest
+
+from tests.unit.ava.db.world import World
+
+
+@pytest.fixture
+def world(store):
+    return World(store)

@@ -1,0 +1,86 @@
+"""Every text of a page has words in every language; a problem's code without words is told as the API says it."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po
+
+from ava.web.i18n import FOLDER, LANGUAGES, Translator, chosen
+from tests.unit.ava.api.site import Site
+from tests.unit.ava.web.browser import Browser
+
+TOOL = runpy.run_path(str(Path(__file__).parents[4] / "scripts/web-words"))
+OTHERS = [code for code in LANGUAGES if code != "en"]
+
+
+def catalogue(language: str) -> Catalog:
+    with (FOLDER / language / "LC_MESSAGES/ava.po").open("rb") as file:
+        return read_po(file, locale=language)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_catalogue_has_every_text_and_no_other(language: str) -> None:
+    codes = {f"missing: {code!r}" for code in (*TOOL["codes"](), *TOOL["sentences"]())}
+    said = TOOL["compare"](catalogue(language))
+    # `scripts/web-words` writes new texts into the catalogues.
+    assert [line for line in said if line not in codes] == []
+    assert len([line for line in said if line in codes]) < 0.2 * len(codes)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_translation_keeps_the_places_of_values(language: str) -> None:
+    place = re.compile(r"%\(\w+\)s|%%")
+    for message in catalogue(language):
+        source = message.id[0] if isinstance(message.id, tuple) else message.id
+        said = message.string[0] if isinstance(message.string, tuple) else message.string
+        assert not message.fuzzy or not source, source
+        assert sorted(place.findall(said)) == sorted(place.findall(source)), source
+
+
+def test_the_tool_finds_a_text_that_is_missing() -> None:
+    found = catalogue("zh")
+    before = TOOL["compare"](found)
+    found.delete("Overview")
+    assert set(TOOL["compare"](found)) - set(before) == {"missing: 'Overview'"}
+    found.add("Overview", "概览")
+    found.add("Never said", "从不")
+    assert set(TOOL["compare"](found)) - set(before) == {"unused: 'Never said'"}
+    found.delete("csrf", "problem")
+    assert "missing: 'csrf'" in TOOL["compare"](found)
+
+
+@pytest.mark.parametrize(
+    ("cookie", "accepted", "language"),
+    [
+        (None, "zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        (None, "de-DE,de;q=0.9", "en"),
+        (None, "", "en"),
+        ("zh", "en", "zh"),
+        ("../../etc", "zh", "zh"),
+        (None, "," * 5000, "en"),
+    ],
+)
+def test_the_language_is_the_readers_choice_else_the_browsers(
+    cookie: str | None, accepted: str, language: str
+) -> None:
+    assert chosen(cookie, accepted) == language
+
+
+def test_the_language_is_switched_and_stays(site: Site) -> None:
+    browser = Browser(site).log_in("ann")
+    assert "Overview" in browser.open("/").text
+    answer = browser.send("/language", {"language": "zh", "next": "/runs"})
+    assert answer.headers["location"] == "/runs"
+    assert "概览" in browser.open("/").text
+
+
+def test_a_problem_is_told_in_the_readers_language_with_its_figures() -> None:
+    words = Translator("zh")
+    assert words.of_problem("quota-used-up") == "配额目前已用完"
+    assert words.of_problem("no-such-code") == ""
+    assert Translator("en").of_problem("quota-used-up") == ""
