@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 from platform_fakes import GPUS, Run
 
-from ava.schemas.users import UserOut
+from ava.client import ApiError, Client, Problem
 from ava.schemas.runs import Amounts, ClusterOut, NodeOut, PodOut, RunOut
-from ava.client import Client, Problem, Refused
+from ava.schemas.users import UserOut
 from avadm_validation.suites.platform.journal import ENDED
 
 
@@ -233,4 +233,4 @@ def program(job):
 
 
 def refusal(status, code):
-    return Refused(status, Problem(code, f"{code}.", "body"))
+    return ApiError(status, Problem(code, f"{code}.", "body"))

@@ -3,7 +3,7 @@
 import json
 from contextlib import contextmanager
 
-from ava.client import Refused
+from ava.client import ApiError
 from avadm_validation.suites.platform.work import LINES
 
 LATER = 1e6
@@ -46,9 +46,9 @@ class Reading:
         return [f"line {n} 1.0" for n in range(self.keeps)]
 
     def may(self, run, name):
-        """Refused where a user must not read a run's log."""
+        """ApiError where a user must not read a run's log."""
         if name != run.owner and not self.open_to_all:
-            raise Refused(404 if name else 401)
+            raise ApiError(404 if name else 401)
 
     @contextmanager
     def browser(self, ctx, who):
@@ -90,7 +90,7 @@ class FakeBrowser:
         run = self.reading.world.runs[path.rpartition("/")[2]]
         try:
             self.reading.may(run, self.name)
-        except Refused as refused:
+        except ApiError as refused:
             return (refused.status if self.name else 303), ""
         return 200, f'logs.js data-run="{run.id}"' if self.reading.page_shows else "nothing"
 

@@ -11,7 +11,7 @@ from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
-from avadm_validation.suites.kubernetes import run
+from avadm_validation.suites.kubernetes import cluster, run
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
 from tests.controls.kubernetes import FAULTS
 from tests.unit.validation.executing import execute
@@ -183,3 +183,9 @@ def test_a_namespace_that_stays_is_told(tmp_path):
     (first, check) = execute(run, made, ["K-NODES"])
     assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
     assert "namespaces/avadm-accept is still there" in made.left[0]
+
+
+def test_single_requests_have_longer_limits_on_a_busy_machine(monkeypatch):
+    monkeypatch.setattr(cluster, "patience", lambda: 3.0)
+    assert cluster.patient({"requests": [], "timeout": 5}) == {"requests": [], "timeout": 15}
+    assert cluster.patient([{"messages": 0}, {"timeout": 2.5}]) == [{"messages": 0}, {"timeout": 7.5}]

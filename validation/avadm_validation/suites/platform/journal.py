@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from ava.client import ApiError, Client
 from ava.schemas.runs import RunOut
-from ava.client import Client, Refused
 from avadm_validation.measuring.context import Context
 from avadm_validation.suites.platform import pace
 
@@ -51,11 +51,11 @@ class Journal:
             self.lines.append(line)
 
     def start(self, name: str, spec: Mapping[str, Any], user: Client | None = None, **more: Any) -> str:
-        """Start a run and return its id; Refused as the platform refuses it, which is noted too."""
+        """Start a run and return its id; ApiError as the platform refuses it, which is noted too."""
         t = pace.now()
         try:
             run = (user or self.user).start(name, spec)
-        except Refused as error:
+        except ApiError as error:
             codes = [p.code for p in error.problems]
             self.note("refused", t, name=name, status=error.status, codes=codes, **more)
             raise
@@ -109,7 +109,7 @@ class Journal:
         """Return what a run has logged; nothing where nobody knows."""
         try:
             return [line.text for line in self.user.logs(run, tail=50)]
-        except Refused:
+        except ApiError:
             return []
 
     def log(self, *runs: str, seconds: float) -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import tenacity
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 from ava.client.transport import TRIES, Unreachable
 from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.suites.platform import pace, reach
@@ -65,7 +65,7 @@ def log_in(ctx: Context) -> Client:
     found = reach.client(ctx)
     try:
         _again(lambda: found.login(ADMIN, password, label="avadm accept", days=1))
-    except Refused as error:
+    except ApiError as error:
         raise MeasureError(f"{reach.target(ctx).host}: {error}") from error
     ctx.shared[BOSS] = found
     return found
@@ -106,10 +106,10 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
         finally:
             ctx.tell("end what runs, remove the user and the groups")
             _end(admin, groups, float(ctx.params["end_s"]))
-            with suppress(Refused):
+            with suppress(ApiError):
                 for definition in list(user.definitions()):
                     user.delete_definition(definition.id)
-    except Refused as error:
+    except ApiError as error:
         raise MeasureError(f"{reach.target(ctx).host}: {error}") from error
     finally:
         for text in remove(admin, [name], groups, pace.EVERY_S):  # they had their time to end
@@ -121,7 +121,7 @@ def _user(ctx: Context, admin: Client, name: str) -> tuple[Client, str, str]:
     password = _password()
     try:
         _again(lambda: admin.make_user(name, f"{name}@localhost.invalid", password))
-    except Refused as error:
+    except ApiError as error:
         if error.status != 409:
             raise
         _again(lambda: admin.set_password_of(name, password))
@@ -158,7 +158,7 @@ def remove(admin: Client, users: Sequence[str], groups: Sequence[str], seconds: 
     try:
         for user in users:
             admin.change_user(user, state="disabled")
-    except Refused as error:
+    except ApiError as error:
         if error.status != 404:
             stayed.append(f"Users of acceptance may have stayed: {error}")
     for group in groups:
@@ -166,7 +166,7 @@ def remove(admin: Client, users: Sequence[str], groups: Sequence[str], seconds: 
             for member in admin.members(group):
                 admin.remove_member(group, member.name)
             admin.delete_group(group)
-        except Refused as error:
+        except ApiError as error:
             if error.status != 404:
                 stayed.append(f"The group {group} of the platform has stayed: {error}")
     return stayed
@@ -174,7 +174,7 @@ def remove(admin: Client, users: Sequence[str], groups: Sequence[str], seconds: 
 
 def _end(admin: Client, groups: Sequence[str], seconds: float) -> None:
     """Have all runs of groups end; what does not shows when its group is removed."""
-    with suppress(Refused):
+    with suppress(ApiError):
         pace.until(lambda: _ended(admin, groups), seconds)
 
 
@@ -184,7 +184,7 @@ def _ended(admin: Client, groups: Sequence[str]) -> bool:
     for group in groups:
         try:
             there = [r for r in admin.runs(all=True, group=group) if r.phase != "finished"]
-        except Refused as error:
+        except ApiError as error:
             if error.status == 404:
                 continue
             raise
@@ -199,11 +199,11 @@ def leave(admin: Client, seconds: float) -> list[str]:
     """Take away all that acceptance runs made, the administrator's account last; return what stayed. Nothing is raised."""
     try:
         stayed = remove(admin, *ours(admin), seconds)
-    except Refused as error:
+    except ApiError as error:
         stayed = [f"Users and groups of acceptance may have stayed: {error}"]
     try:
         admin.change_user(ADMIN, state="disabled")
-    except Refused as error:
+    except ApiError as error:
         if any(p.code == "last-administrator" for p in error.problems):
             # Nobody knows its password any more, and its tokens end here.
             stayed.append(
@@ -212,6 +212,6 @@ def leave(admin: Client, seconds: float) -> list[str]:
             )
         else:
             stayed.append(f"The account {ADMIN} could not be disabled: {error}")
-        with suppress(Refused):
+        with suppress(ApiError):
             admin.logout()
     return stayed

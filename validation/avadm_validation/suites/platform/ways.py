@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import httpx
 
-from ava.client import Refused
+from ava.client import ApiError
 from ava.domain.lines import lines
 from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.suites.platform import reach
@@ -51,13 +51,13 @@ class Browser:
         return answer.status_code, answer.text
 
     def follow(self, run: str) -> Iterator[str]:
-        """Yield the lines of a run's log as its page shows them; Refused (without problems) where it may not."""
+        """Yield the lines of a run's log as its page shows them; ApiError (without problems) where it may not."""
         query = {"format": "json", "tail": "1000", "follow": "true"}
         timeout = httpx.Timeout(30.0, connect=10.0)
         with self._http.stream("GET", f"/api/v1/runs/{run}/logs", params=query, timeout=timeout) as answer:
             if answer.is_error:
                 answer.read()
-                raise Refused(answer.status_code)
+                raise ApiError(answer.status_code)
             for row in filter(None, lines(answer.iter_bytes())):
                 data = json.loads(row)
                 if "end" in data:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import httpx
 
-from ava.client import Refused
+from ava.client import ApiError
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
@@ -105,7 +105,7 @@ def _others(ctx: Context, journal: Journal, run: str, other: Tenant) -> None:
         try:
             next(iter(read()), "")  # an answer without a line yet is one
             status = 200
-        except Refused as error:
+        except ApiError as error:
             status = error.status
         except httpx.HTTPError as error:
             raise MeasureError(f"{reach.target(ctx).host}: {type(error).__name__}") from error

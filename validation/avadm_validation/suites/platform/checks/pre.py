@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Verdict
@@ -33,7 +33,7 @@ def run(ctx: Context) -> Outcome:
         _, found = cards.look(ctx, "cards")
         pace.until(lambda: admin.cluster().fresh, float(ctx.params["fresh_s"]), every=2.0)
         offered = ctx.rec.save("cluster.json", admin.cluster().model_dump_json())
-    except (MeasureError, Refused, ValueError) as error:
+    except (MeasureError, ApiError, ValueError) as error:
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=REMEDY)
     wanted = sorted(n for n in found if n in platform.gpu_nodes)
     return Outcome(

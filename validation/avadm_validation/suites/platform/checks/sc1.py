@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ava.client import Refused
+from ava.client import ApiError
 from ava.domain import labels
 from avadm_validation.measuring import gpus
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
@@ -72,7 +72,7 @@ def _named(ctx: Context, journal: Journal) -> None:
     platform = reach.target(ctx)
     try:
         made = journal.start(NAMED, spec(platform.image, "short", role(), node=platform.gpu_nodes[0]))
-    except Refused:
+    except ApiError:
         return
     # Let in at submit: it must wait for ever then.
     journal.reached([made], "succeeded", seconds=float(ctx.params["named_s"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ava.client import Refused
+from ava.client import ApiError
 from avadm_validation.measuring import gpus
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
@@ -86,7 +86,7 @@ def _round(ctx: Context, journal: Journal, made: Made) -> str:
     if model and here:
         try:
             made.models.append((path, placed("model", 1, gpu_model=model), model))
-        except Refused:
+        except ApiError:
             made.models.append((path, "", model))  # nobody gets that model: it is on no node
     # What is named is kept to where another node would fit better.
     left = {n: x.free for n, x in cards.look(ctx, "named")[1].items() if x.open and x.free}
@@ -142,7 +142,7 @@ def _unknown_model(ctx: Context, journal: Journal) -> None:
     job = spec(reach.target(ctx).image, "short", role(1), gpu_model=NO_MODEL)
     try:
         journal.stop(journal.start(NO_MODEL, job))
-    except Refused:
+    except ApiError:
         return
 
 
