@@ -29,8 +29,8 @@ import httpx
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from ava.api.admin import sealing_key
-from ava.services.auth.caller import PREFIX, digest, new_secret
 from ava.db.database import Database
+from ava.services.auth.caller import PREFIX, digest, new_secret
 from tests.platform.db.old_site import Room, room
 
 GOAL_MS = 200.0

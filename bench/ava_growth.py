@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ava.domain.model import Kind, Topic
 from ava.db.database import Database
+from ava.domain.model import Kind, Topic
 from bench.ava_api import asked
 from tests.platform.db.old_site import room
 

@@ -23,16 +23,16 @@ from typing import Any
 
 import yaml
 
+from ava.db.database import migrate
 from ava.domain.model import Pool
 from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.model import Gang, Node, PlacementConstraints, Pod
 from ava.domain.placement.schedule_pass import schedule
-from ava.domain.placement.model import Gang, Node, Pod, PlacementConstraints
 from ava.domain.resources import Resources
 from ava.kube.access import from_kubeconfig
 from ava.kube.client import Client, Object
 from ava.kube.resources import PODS
 from ava.kube.watch import watch
-from ava.db.database import migrate
 from bench import hollow
 from bench.control_plane import HYPERKUBE, ControlPlane, free_port, ready
 

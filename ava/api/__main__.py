@@ -12,12 +12,12 @@ from pathlib import Path
 import uvicorn
 
 from ava.api import internal_auth
-from ava.services.workbenches import idle
 from ava.api.app import Install, application
-from ava.services.config import Config
 from ava.api.health import internal
+from ava.services.config import Config
 from ava.services.context import Context
 from ava.services.factory import make
+from ava.services.workbenches import idle
 from ava.settings import ConfigError, load, split
 
 GRACE = 10

@@ -12,17 +12,17 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 from pydantic import TypeAdapter, ValidationError
 
-from ava.services.config import Config
-from ava.services.auth.caller import digest
-from ava.services.auth.passwords import Passwords
-from ava.schemas.common import Email, Password, UserName
-from ava.services.context import utc_now
-from ava.services.factory import store as open_database
-from ava.schemas.validation import problems
+from ava.db.database import Database
 from ava.domain.model import User, UserState
 from ava.domain.problems import ApiError
+from ava.schemas.common import Email, Password, UserName
+from ava.schemas.validation import problems
+from ava.services.auth.caller import digest
+from ava.services.auth.passwords import Passwords
+from ava.services.config import Config
+from ava.services.context import utc_now
+from ava.services.factory import store as open_database
 from ava.settings import ConfigError, load
-from ava.db.database import Database
 
 
 def create_admin(store: Database, passwords: Passwords, name: str, email: str, password: str) -> str:

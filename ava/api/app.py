@@ -10,10 +10,10 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from ava import __version__
-from ava.http import errors
-from ava.http.responses import Json
-from ava.http.middleware import Middleware
 from ava.api.routes import api
+from ava.http import errors
+from ava.http.middleware import Middleware
+from ava.http.responses import Json
 from ava.services.context import Context
 
 THREADS = 16

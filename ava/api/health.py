@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ava.services import metrics
 from ava.db.database import Database
+from ava.services import metrics
 
 WITHIN = 5.0
 """Seconds in which the database has to answer."""

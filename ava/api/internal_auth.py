@@ -15,15 +15,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ava.services.auth import recent_login, ssh_keys
-from ava.services.workbenches import tickets
-from ava.schemas.encoding import encode
-from ava.services.config import Workbenches
-from ava.services.workbenches.idle import JUMP
-from ava.services.context import Context
 from ava.domain import labels
-from ava.domain.workbench import JUPYTER_PORT, AccessState, service
 from ava.domain.problems import ApiError
+from ava.domain.workbench import JUPYTER_PORT, AccessState, service
+from ava.schemas.encoding import encode
+from ava.services.auth import recent_login, ssh_keys
+from ava.services.config import Workbenches
+from ava.services.context import Context
+from ava.services.workbenches import tickets
+from ava.services.workbenches.idle import JUMP
 from ava.settings import ConfigError
 
 log = logging.getLogger(__name__)

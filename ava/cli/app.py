@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ava.cli import saved_login
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 if TYPE_CHECKING:
     from ava.client import Client
@@ -57,7 +57,9 @@ class App:
 
         known, server = saved_login.load(), self.address()
         # A token goes to the server that has made it, and to no other one.
-        token = None if anonymous else self._token(known if server == known.server else saved_login.SavedLogin())
+        token = (
+            None if anonymous else self._token(known if server == known.server else saved_login.SavedLogin())
+        )
         ca = self.ca or (Path(known.ca) if known.ca and server == known.server else None)
         made = (self.connect or Client)(server, token=token, ca=ca)
         click.get_current_context().call_on_close(made.close)

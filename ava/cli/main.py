@@ -142,7 +142,7 @@ def main() -> None:
 def run(argv: list[str] | None = None, app: App | None = None) -> int:
     """Run a verb, print how it ended, and return the exit status."""
     from ava.cli.output import note, print_problems
-    from ava.domain.problems import Problem, ApiError
+    from ava.domain.problems import ApiError, Problem
 
     try:
         code: Any = cli.main(argv, standalone_mode=False, obj=app)

@@ -10,11 +10,11 @@ import click
 
 from ava.cli.output import note, say, stderr, visible
 from ava.domain.names import is_id
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 if TYPE_CHECKING:
-    from ava.schemas.runs import RunOut
     from ava.client import Client
+    from ava.schemas.runs import RunOut
 
 PERIOD = 1.0
 """Seconds between two looks."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ava.domain.compat import dataclass
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from ava.schemas import validation
 from ava.cli import yaml_nodes
 from ava.domain.compat import dataclass
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Name, Spec
+from ava.schemas import validation
 
 LARGEST = 2**20
 """Bytes of a file."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 from urllib.parse import quote
 
+from ava.client.base import Resource
 from ava.schemas.images import PushedImageOut, PushedOut
 from ava.schemas.users import GroupOut, KeyOut, MemberOut, SecretOut, SessionOut, TokenOut, UserOut
-from ava.client.base import Resource
 
 KeyKind = Literal["ssh", "deploy"]
 

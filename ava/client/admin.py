@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from ava.schemas.users import AuditOut, GroupOut, InvitationOut, KeyOut, UserOut
-from ava.schemas.runs import PoolOut, QueueOut
 from ava.client.base import Resource
+from ava.schemas.runs import PoolOut, QueueOut
+from ava.schemas.users import AuditOut, GroupOut, InvitationOut, KeyOut, UserOut
 
 
 class AdminApi(Resource):

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
-from ava.schemas.common import Paged
 from ava.client.transport import Transport
+from ava.schemas.common import Paged
 
 M = TypeVar("M", bound=BaseModel)
 

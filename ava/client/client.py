@@ -8,13 +8,13 @@ from types import TracebackType
 
 import httpx
 
-from ava.schemas.users import SessionOut, TokenOut, UserOut
-from ava.client.admin import AdminApi
-from ava.client.workbenches import WorkbenchesApi
-from ava.client.data_sets import DataSetsApi
 from ava.client.account import AccountApi
-from ava.client.transport import Transport, http_client
+from ava.client.admin import AdminApi
+from ava.client.data_sets import DataSetsApi
 from ava.client.runs import RunsApi
+from ava.client.transport import Transport, http_client
+from ava.client.workbenches import WorkbenchesApi
+from ava.schemas.users import SessionOut, TokenOut, UserOut
 
 COOKIE = "__Host-ava"
 

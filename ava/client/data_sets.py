@@ -13,10 +13,10 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import httpx
 
-from ava.schemas.data_sets import DataSetOut, FileOut, FolderOut, HomeOut, ShareOut, UseOut
 from ava.client.base import Resource
 from ava.client.transport import PREFIX, Unreachable, refusal
 from ava.domain.problems import ApiError
+from ava.schemas.data_sets import DataSetOut, FileOut, FolderOut, HomeOut, ShareOut, UseOut
 
 PIECE = 2**26
 """Bytes of one request of an upload."""

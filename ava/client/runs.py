@@ -11,13 +11,24 @@ from typing import Any, Literal
 import httpx
 from pydantic import BaseModel
 
-from ava.schemas.model_services import ServiceOut
-from ava.schemas.runs import ClusterOut, DefinitionOut, ImageOut, PodOut, PoolOut, QueueOut, RunOut, UsageReport, WaitingOut, Why
 from ava.client.base import Resource
 from ava.client.transport import PREFIX, Unreachable, refusal
 from ava.domain.compat import UTC
 from ava.domain.lines import lines
 from ava.domain.spec import Spec
+from ava.schemas.model_services import ServiceOut
+from ava.schemas.runs import (
+    ClusterOut,
+    DefinitionOut,
+    ImageOut,
+    PodOut,
+    PoolOut,
+    QueueOut,
+    RunOut,
+    UsageReport,
+    WaitingOut,
+    Why,
+)
 
 Kind = Literal["workbench", "training", "service"]
 Phase = Literal["queued", "admitted", "finished"]

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import tenacity
 
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 PREFIX = "/api/v1"
 TRIES = 4

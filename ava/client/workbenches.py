@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ava.schemas.workbenches import WorkbenchOut
 from ava.client.base import Resource
+from ava.schemas.workbenches import WorkbenchOut
 
 
 class WorkbenchesApi(Resource):

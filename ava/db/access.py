@@ -9,15 +9,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, or_, select
 
-from ava.domain.model import Page, User, UserState
-from ava.domain.names import is_id, name_problems, shown
-from ava.domain.problems import Problem, conflict, missing, taken
 from ava.db import records
 from ava.db.base import number_cursor, page, reading, refuse, upsert, writing
-from ava.db.workbenches import WorkbenchStore
 from ava.db.lookup import Lock, user_row
 from ava.db.tables import audit, keys, secrets, users
 from ava.db.types import plain, plain_document
+from ava.db.workbenches import WorkbenchStore
+from ava.domain.model import Page, User, UserState
+from ava.domain.names import is_id, name_problems, shown
+from ava.domain.problems import Problem, conflict, missing, taken
 
 SECRETS = "session", "token"
 KEYS = "ssh", "deploy"

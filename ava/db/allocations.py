@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from ava.domain.resources import Resources
 from ava.db.base import Base, writing
 from ava.db.lookup import Lock, run_row
 from ava.db.tables import charges, runs
 from ava.db.tables_allocations import allocations
+from ava.domain.resources import Resources
 
 
 class AllocationStore(Base):

@@ -13,12 +13,12 @@ import tenacity
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ava.domain.model import Page, Topic
-from ava.domain.names import SERIAL_BITS, new_id
-from ava.domain.problems import Problem, ApiError
 from ava.db import tables
 from ava.db.errors import lost_a_race, translated
 from ava.db.types import plain
+from ava.domain.model import Page, Topic
+from ava.domain.names import SERIAL_BITS, new_id
+from ava.domain.problems import ApiError, Problem
 
 WRITES = "ava_writes"
 """Execution option of a transaction that writes: SQLite takes its lock at the beginning."""

@@ -26,14 +26,14 @@ from sqlalchemy import (
     select,
 )
 
-from ava.domain.model import Charge, Phase, Usage
-from ava.domain.problems import Problem
-from ava.domain.resources import FIELDS, Resources
 from ava.db import records
 from ava.db.base import Base, check_limit, reading, refuse
 from ava.db.lookup import group_name, user_name
 from ava.db.tables import charges, runs
 from ava.db.tables_allocations import allocations
+from ava.domain.model import Charge, Phase, Usage
+from ava.domain.problems import Problem
+from ava.domain.resources import FIELDS, Resources
 
 
 class ChargeStore(Base):

@@ -13,15 +13,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from ava.domain.model import Phase
-from ava.domain.names import is_id, shown
-from ava.domain.problems import Problem, ApiError
 from ava.db.data_sets import readable_by
-from ava.db.external_sources import unready
 from ava.db.entitlement import revoked
+from ava.db.external_sources import unready
 from ava.db.lookup import Lock, row_of
 from ava.db.tables import queues, runs
 from ava.db.tables_folders import data_sets, holds
+from ava.domain.model import Phase
+from ava.domain.names import is_id, shown
+from ava.domain.problems import ApiError, Problem
 
 MOST_WRITERS = 100
 """Waiting writers of one data set that are looked at."""
@@ -100,7 +100,9 @@ def _named(connection: Connection, name: str, owner: str) -> Row[Any] | None:
     found = select(data_sets).where(data_sets.c.deleted.is_(None), readable_by(owner))
     if is_id(name) and (row := row_of(connection, found.where(data_sets.c.id == name), Lock.KEY_SHARE)):
         return row
-    return row_of(connection, found.where(data_sets.c.owner == owner, data_sets.c.name == name), Lock.KEY_SHARE)
+    return row_of(
+        connection, found.where(data_sets.c.owner == owner, data_sets.c.name == name), Lock.KEY_SHARE
+    )
 
 
 def _problem(code: str, what: str, where: str) -> Problem:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, func, select
 
-from ava.domain.amounts import amount
-from ava.domain.problems import conflict
 from ava.db.base import Base, reading
 from ava.db.tables_folders import data_sets
+from ava.domain.amounts import amount
+from ava.domain.problems import conflict
 
 MOST = 500
 """Data sets of one owner."""

@@ -9,16 +9,16 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Row, Select, exists, or_, select
 
-from ava.domain.data_sets import OWN, DataSet, Share, Upload
-from ava.domain.data_sets import source as parsed
-from ava.domain.model import Page, Phase, Topic
-from ava.domain.names import is_id, name_problems, shown
-from ava.domain.problems import Problem, ApiError, conflict, missing
 from ava.db import data_set_quotas
 from ava.db.base import page, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, group_row, run_row, user_row
 from ava.db.tables import members, runs
 from ava.db.tables_folders import data_sets, holds, shares, uploads
+from ava.domain.data_sets import OWN, DataSet, Share, Upload
+from ava.domain.data_sets import source as parsed
+from ava.domain.model import Page, Phase, Topic
+from ava.domain.names import is_id, name_problems, shown
+from ava.domain.problems import ApiError, Problem, conflict, missing
 
 MOST_UPLOADS = 1000
 """Files that may be on their way into one data set at once."""
@@ -256,7 +256,9 @@ def data_set_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> Row
     """Return the row of a data set that is not deleted; 404."""
     query = select(data_sets).where(data_sets.c.id == id, data_sets.c.deleted.is_(None))
     if lock is not Lock.NONE:
-        query = query.with_for_update(read=lock is Lock.KEY_SHARE, key_share=lock in (Lock.KEY_SHARE, Lock.NO_KEY_UPDATE))
+        query = query.with_for_update(
+            read=lock is Lock.KEY_SHARE, key_share=lock in (Lock.KEY_SHARE, Lock.NO_KEY_UPDATE)
+        )
     row = connection.execute(query).one_or_none() if is_id(id) else None
     if row is None:
         raise missing(f"data set {shown(id)}", "data set")

@@ -14,25 +14,23 @@ from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 
-from ava.domain.problems import Problem, ApiError
 from ava.db.access import AccessStore
 from ava.db.allocations import AllocationStore
 from ava.db.base import WRITES
 from ava.db.charges import ChargeStore
 from ava.db.data_sets import DataSetStore
-from ava.db.definitions import DefinitionStore
 from ava.db.disks import DiskStore
-from ava.db.external_sources import ExternalSourceStore
 from ava.db.engine import make_engine
 from ava.db.errors import translated
+from ava.db.external_sources import ExternalSourceStore
 from ava.db.folders import FolderStore
 from ava.db.groups import GroupStore
-from ava.db.outbox import OutboxStore
 from ava.db.images import ImageStore
-from ava.db.users import UserStore
-from ava.db.runs import RunStore
-from ava.db.model_services import ModelServiceStore
+from ava.db.outbox import OutboxStore
 from ava.db.queues import QueueStore
+from ava.db.submissions import SubmissionStore
+from ava.db.users import UserStore
+from ava.domain.problems import ApiError, Problem
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 MIGRATION_LOCK = 0x617661
@@ -43,10 +41,8 @@ class Database(
     UserStore,
     GroupStore,
     QueueStore,
-    DefinitionStore,
     ImageStore,
-    RunStore,
-    ModelServiceStore,
+    SubmissionStore,
     ChargeStore,
     AllocationStore,
     DiskStore,

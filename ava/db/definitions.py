@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from ava.domain.model import Definition, Kind, Page, Phase, Topic
-from ava.domain.names import name_problems
-from ava.domain.outline import columns, size_problems
-from ava.domain.problems import Problem, ApiError, conflict, missing, taken
 from ava.db import disks, records
 from ava.db.base import Base, outlined, page, reading, refuse, writing
 from ava.db.lookup import Lock, definition_row, user_name, user_row
 from ava.db.tables import definitions, runs
+from ava.domain.model import Definition, Kind, Page, Phase, Topic
+from ava.domain.names import name_problems
+from ava.domain.outline import columns, size_problems
+from ava.domain.problems import ApiError, Problem, conflict, missing, taken
 
 MOST_DEFINITIONS = 1000
 """Of one user. Requests at the same moment may exceed it by a few, which does no harm."""
@@ -38,6 +38,19 @@ class DefinitionStore(Base):
         replace: bool = False,
     ) -> Definition:
         """Store a definition. The same again changes nothing; another spec is 409 unless ``replace``."""
+        return self._save_definition(connection, owner, kind, name, spec, now, replace=replace)
+
+    def _save_definition(
+        self,
+        connection: Connection,
+        owner: str,
+        kind: Kind,
+        name: str,
+        spec: Mapping[str, Any],
+        now: datetime,
+        *,
+        replace: bool,
+    ) -> Definition:
         refuse(name_problems(name, "name"))
         wanted = _as_json(spec)
         refuse(size_problems(wanted))

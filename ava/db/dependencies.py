@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, exists, func, select
 
-from ava.domain.model import Outcome, Phase
-from ava.domain.problems import Problem, conflict
 from ava.db.lookup import Lock, run_row
 from ava.db.tables import runs
 from ava.db.tables_services import predecessors
+from ava.domain.model import Outcome, Phase
+from ava.domain.problems import Problem, conflict
 
 CODE = "waits-for-run"
 FOLLOWERS = 200

@@ -8,16 +8,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, or_, select
 
-from ava.domain.amounts import number
-from ava.domain.disks import Disk
-from ava.domain.model import Kind
-from ava.domain.outline import columns
-from ava.domain.problems import Problem, ApiError, conflict, missing
 from ava.db.base import Base, reading, writing
 from ava.db.lookup import Lock, definition_row, group_row, user_row
 from ava.db.tables import definitions, members
 from ava.db.tables_workbenches import disks
 from ava.db.types import plain
+from ava.domain.amounts import number
+from ava.domain.disks import Disk
+from ava.domain.model import Kind
+from ava.domain.outline import columns
+from ava.domain.problems import ApiError, Problem, conflict, missing
 
 
 def want(

@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from ava.domain.model import UserState
-from ava.domain.problems import Problem
 from ava.db.data_sets import readable_by
 from ava.db.lookup import Lock, run_row, user_row
 from ava.db.tables import members
 from ava.db.tables_folders import data_sets, holds
+from ava.domain.model import UserState
+from ava.domain.problems import Problem
 
 
 def locked(connection: Connection, run: str) -> tuple[Row[Any], Row[Any]]:

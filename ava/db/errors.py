@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import exc
 
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 log = logging.getLogger(__name__)
 READ_ONLY = "25006"
@@ -49,7 +49,7 @@ def unavailable(error: BaseException) -> ApiError:
         503,
         Problem(
             "database-unavailable",
-            "The database's database does not answer.",
+            "The database does not answer.",
             "database",
             type(error).__name__,
             "",

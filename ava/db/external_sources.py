@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, Row, select
 
-from ava.domain.data_sets import DataSet, ExternalSource
-from ava.domain.problems import Problem
 from ava.db import tables_folders as tables
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.data_sets import record
 from ava.db.tables_folders import data_sets
 from ava.db.types import plain
+from ava.domain.data_sets import DataSet, ExternalSource
+from ava.domain.problems import Problem
 
 
 class ExternalSourceStore(Base):

@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from ava.domain.data_sets import FolderSpec
-from ava.domain.folders import Folder, FolderKind
-from ava.domain.model import Topic, UserState
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.lookup import Lock, user_row
 from ava.db.tables import groups, numbers, users
 from ava.db.tables_folders import data_sets, folders
 from ava.db.types import plain
+from ava.domain.data_sets import FolderSpec
+from ava.domain.folders import Folder, FolderKind
+from ava.domain.model import Topic, UserState
 
 _FILE_SYSTEM = "file-system"
 """Row of the table of numbers with the number of the file system that the folders lie on."""

@@ -7,16 +7,16 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select
 
+from ava.db import disks, records
+from ava.db.base import Base, page, reading, refuse, upsert, writing
+from ava.db.lookup import Lock, group_row, user_name, user_row
+from ava.db.tables import groups, members, runs, users
+from ava.db.users import next_number
 from ava.domain.model import Group, Page, Phase, Quota, Topic, User
 from ava.domain.names import person_problems
 from ava.domain.problems import conflict, missing
 from ava.domain.quota import below_use, quota_problems
 from ava.domain.resources import FIELDS
-from ava.db import disks, records
-from ava.db.base import Base, page, reading, refuse, upsert, writing
-from ava.db.lookup import Lock, group_row, user_name, user_row
-from ava.db.users import next_number
-from ava.db.tables import groups, members, runs, users
 
 
 class GroupStore(Base):
@@ -87,7 +87,9 @@ class GroupStore(Base):
             refuse(below_use(quota, used, f"group {row.name}"), 409)
             # Between the two statements a run has ended: now it fits.
             changed = connection.execute(update.returning(groups)).one()
-        self.enqueue(connection, now, "group-changed", row.name, Topic.OPERATOR, Topic.SCHEDULER, Topic.STORAGE)
+        self.enqueue(
+            connection, now, "group-changed", row.name, Topic.OPERATOR, Topic.SCHEDULER, Topic.STORAGE
+        )
         return records.group(changed)
 
     @writing

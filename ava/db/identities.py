@@ -6,13 +6,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from ava.domain.model import User
-from ava.domain.problems import Problem, conflict
 from ava.db import records
 from ava.db.base import Base, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, user_row
 from ava.db.tables import users
 from ava.db.tables_identities import identities, spent
+from ava.domain.model import User
+from ava.domain.problems import Problem, conflict
 
 ISSUER, SUBJECT = 500, 255
 """Characters; a subject is no longer (OpenID Connect Core, 2)."""

@@ -1,8 +1,8 @@
 """Images that users have pushed: what names them, and which are being deleted just now.
 
-No run is started of an image that is gone: who deletes one first writes so here, then looks what uses it; who starts a run
-first stores its definition, then waits until nothing of that repository is being deleted, then asks the registry for the
-image. Whichever of the two writes first, the other one sees it.
+No run is started of an image that is gone: a deletion is written here first, then it looks what uses the image; a start is
+written here first, then it waits until nothing of that repository is being deleted, then asks the registry for the image.
+Whichever of the two writes first, the other one sees it. Both kinds of rows are in one table, told apart by their ids.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, not_, select
 
-from ava.domain.model import ImageUse, Phase
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.tables import definitions, runs
 from ava.db.tables_images import image_deletions
+from ava.domain.model import ImageUse, Phase
+
+START = "start-"
+"""How the id of a row begins by which a start claims a repository."""
 
 
 class ImageStore(Base):
@@ -53,5 +56,28 @@ class ImageStore(Base):
     @reading
     def images_go(self, connection: Connection, repository: str, now: datetime) -> bool:
         """Whether an image of a repository is being deleted."""
-        mine = image_deletions.c.repository == repository, image_deletions.c.until > now
+        start = image_deletions.c.id.startswith(START, autoescape=True)
+        return self._is_there(connection, repository, now, not_(start))
+
+    @writing
+    def claim_image(self, connection: Connection, id: str, repository: str, until: datetime) -> None:
+        """Write that a run of a repository's image is being started, until that time at most."""
+        row = {"id": f"{START}{id}", "repository": repository, "until": until}
+        connection.execute(image_deletions.insert().values(row))
+
+    @writing
+    def release_image(self, connection: Connection, id: str) -> None:
+        """Write that a start is done, or was refused."""
+        connection.execute(image_deletions.delete().where(image_deletions.c.id == f"{START}{id}"))
+
+    @reading
+    def image_claimed(self, connection: Connection, repository: str, now: datetime) -> bool:
+        """Whether a run of a repository's image is being started."""
+        start = image_deletions.c.id.startswith(START, autoescape=True)
+        return self._is_there(connection, repository, now, start)
+
+    def _is_there(
+        self, connection: Connection, repository: str, now: datetime, which: ColumnElement[bool]
+    ) -> bool:
+        mine = image_deletions.c.repository == repository, image_deletions.c.until > now, which
         return bool(connection.execute(select(func.count()).where(*mine)).scalar_one())

@@ -9,9 +9,9 @@ from typing import Any, Protocol, cast
 import psycopg
 from sqlalchemy import Engine, func, select
 
-from ava.domain.model import Topic
 from ava.db.errors import translated, unavailable
 from ava.db.tables import messages
+from ava.domain.model import Topic
 
 POLL = 0.05
 """Seconds between two looks at SQLite."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
+from ava.db.tables import definitions, groups, runs, users
 from ava.domain.names import is_id, person_problems, shown
 from ava.domain.problems import missing
-from ava.db.tables import definitions, groups, runs, users
 
 
 class Lock(Enum):

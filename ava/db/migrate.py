@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ava.domain.problems import ApiError
 from ava.db.database import migrate, revisions
+from ava.domain.problems import ApiError
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -22,7 +22,8 @@ def main(argv: list[str] | None = None) -> int:
         print(refused, file=sys.stderr)
         return 2 if refused.status == 503 else 1
     print(
-        f"the database is at {wanted}" + (f", was at {before or 'nothing'}" if before != wanted else " already")
+        f"the database is at {wanted}"
+        + (f", was at {before or 'nothing'}" if before != wanted else " already")
     )
     return 0
 

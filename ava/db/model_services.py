@@ -8,22 +8,22 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, or_, select
 
-from ava.domain.model import Kind, Phase, Run, Topic
-from ava.domain.outline import columns, size_problems
-from ava.domain.problems import Problem, ApiError, conflict, missing
-from ava.domain.quota import asks_problems, never_fits
-from ava.domain.resources import Resources
-from ava.domain.model_services import Service, clamp, same_pods
-from ava.domain.spec import Scaling
 from ava.db import entitlement, records
 from ava.db.base import reading, refuse, writing
-from ava.db.quotas import charge, release
 from ava.db.lookup import Lock, group_row, run_row
-from ava.db.service_addresses import NAMED, ServiceAddressStore, of_new_run, of_row
 from ava.db.queues import queue_row
+from ava.db.quotas import charge, release
+from ava.db.service_addresses import NAMED, ServiceAddressStore, of_new_run, of_row
 from ava.db.tables import runs
 from ava.db.tables_services import revisions, services
 from ava.db.types import plain
+from ava.domain.model import Kind, Phase, Run, Topic
+from ava.domain.model_services import Service, clamp, same_pods
+from ava.domain.outline import columns, size_problems
+from ava.domain.problems import ApiError, Problem, conflict, missing
+from ava.domain.quota import asks_problems, never_fits
+from ava.domain.resources import Resources
+from ava.domain.spec import Scaling
 
 MOST = 512
 """Replicas of one service."""
@@ -62,6 +62,11 @@ class ModelServiceStore(ServiceAddressStore):
         access need no further revision. 409 for one that ends, or whose owner has lost the group or a data set of it;
         422 for what can never fit.
         """
+        return self._update_service(connection, run, spec, now)
+
+    def _update_service(
+        self, connection: Connection, run: str, spec: Mapping[str, Any], now: datetime
+    ) -> Run:
         person, row = entitlement.locked(connection, run)
         known = _row(connection, run)
         if row.phase == Phase.FINISHED or row.stop is not None:

@@ -9,15 +9,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, or_, select
 
-from ava.domain.model import Message, Phase, PodState, Topic
 from ava.db import records
 from ava.db.base import Base, check_limit, reading, upsert, writing
+from ava.db.listener import Waiter, waiter
 from ava.db.lookup import Lock, run_row
 from ava.db.tables import messages, pods, runs, secrets, signs
 from ava.db.tables_identities import spent
 from ava.db.tables_images import image_deletions
 from ava.db.types import plain, plain_document
-from ava.db.listener import Waiter, waiter
+from ava.domain.model import Message, Phase, PodState, Topic
 
 log = logging.getLogger(__name__)
 SIGN = 2**20
@@ -72,7 +72,9 @@ class OutboxStore(Base):
         return self._waiters[Topic(topic)].wait(seconds)
 
     @writing
-    def record_pod_state(self, connection: Connection, run: str, states: Sequence[PodState], now: datetime) -> None:
+    def record_pod_state(
+        self, connection: Connection, run: str, states: Sequence[PodState], now: datetime
+    ) -> None:
         """Replace what is known of a run's pods; what pods say of themselves is cut, never refused."""
         run_row(connection, run, Lock.KEY_SHARE)
         query = select(pods.c.pod, pods.c.state).where(pods.c.run == run)

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from ava.db import records
+from ava.db.tables import pools, queues, runs
 from ava.domain.model import Phase, Pool
 from ava.domain.placement.pools import pool_for
 from ava.domain.problems import ApiError, conflict
-from ava.db import records
-from ava.db.tables import pools, queues, runs
 
 NAMED = 10
 """Runs that a refusal names."""

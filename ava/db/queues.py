@@ -9,22 +9,28 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from ava.domain.model import Phase, Pool, Queue, Quota, Topic
-from ava.domain.names import is_id, name_problems, shown
-from ava.domain.placement.pools import pool_for
-from ava.domain.problems import Problem, conflict, missing, taken
-from ava.domain.quota import below_use, quota_problems
 from ava.db import records
 from ava.db.base import Base, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, row_of
 from ava.db.pool_uses import admitted_to, check_change, check_shared, told
 from ava.db.tables import pools, queues, runs
+from ava.domain.model import Phase, Pool, Queue, Quota, Topic
+from ava.domain.names import is_id, name_problems, shown
+from ava.domain.placement.pools import pool_for
+from ava.domain.problems import Problem, conflict, missing, taken
+from ava.domain.quota import below_use, quota_problems
 
 PRIORITY = 50
 DEFAULT = "default"
 """The queue that definitions are in that name none."""
 RATIO = 1.0, 100.0
 SLOTS = 1, 64
+
+
+BY_PRIORITY = (
+    select(queues).where(queues.c.deleted.is_(None)).order_by(queues.c.priority.desc(), queues.c.name)
+)
+"""All queues, highest priority first."""
 
 
 class QueueStore(Base):
@@ -87,9 +93,7 @@ class QueueStore(Base):
     @reading
     def queues(self, connection: Connection) -> Sequence[Queue]:
         """Return all queues, highest priority first, then by name."""
-        query = select(queues).where(queues.c.deleted.is_(None))
-        query = query.order_by(queues.c.priority.desc(), queues.c.name)
-        return [records.queue(row) for row in connection.execute(query)]
+        return [records.queue(row) for row in connection.execute(BY_PRIORITY)]
 
     @writing
     def delete_queue(self, connection: Connection, name: str, now: datetime) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, case, func, literal, select
 
+from ava.db import allocations, records
+from ava.db.tables import charges, groups, queues
 from ava.domain.amounts import UNLIMITED
 from ava.domain.problems import Problem
 from ava.domain.quota import waits_for_quota
 from ava.domain.resources import FIELDS, Resources
-from ava.db import allocations, records
-from ava.db.tables import charges, groups, queues
 
 
 def charge(

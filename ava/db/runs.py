@@ -8,22 +8,21 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic
-from ava.domain.names import shown
-from ava.domain.outline import columns, size_problems
-from ava.domain.problems import Problem, ApiError, conflict
-from ava.domain.quota import never_fits
-from ava.domain.resources import Resources
-from ava.db import disks, entitlement, dependencies, data_set_locks, records
+from ava.db import data_set_locks, dependencies, disks, entitlement, records
 from ava.db.base import Base, check_limit, outlined, page, reading, refuse, upsert, writing
-from ava.db.quotas import charge, release
 from ava.db.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
-from ava.db.pool_uses import pools_of
 from ava.db.model_services import begin
+from ava.db.pool_uses import pools_of
 from ava.db.queues import queue_row
+from ava.db.quotas import charge, release
 from ava.db.submit_checks import already_running, check_may_run, check_submission, running
 from ava.db.tables import queues, runs
 from ava.db.types import plain, plain_document
+from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic
+from ava.domain.outline import columns, size_problems
+from ava.domain.problems import ApiError, Problem, conflict
+from ava.domain.quota import never_fits
+from ava.domain.resources import Resources
 
 MOST_REASONS = 100
 FIRST = 100
@@ -56,7 +55,7 @@ class RunStore(Base):
         cluster: str,
         after: Sequence[str] = (),
     ) -> Run:
-        """Make a run in the owner's default group, queued. The same owner and key again return the same run (N8).
+        """Create a run in the owner's default group, queued. The same owner and key again return the same run.
 
         It is looked at once the runs ``after`` have succeeded; where one of them ends otherwise, it is aborted with a reason.
 
@@ -64,10 +63,43 @@ class RunStore(Base):
         already, a definition that is deleted, a key that was used for another definition; 422 for what is more than the
         group's or the queue's whole quota, which could never be admitted.
         """
+        return self._submit(
+            connection,
+            definition,
+            key,
+            now,
+            asks=asks,
+            spec=spec,
+            queue=queue,
+            priority=priority,
+            cluster=cluster,
+            after=after,
+        )
+
+    def _submit(
+        self,
+        connection: Connection,
+        definition: str,
+        key: str,
+        now: datetime,
+        *,
+        asks: Resources,
+        spec: Mapping[str, Any],
+        queue: str,
+        priority: int,
+        cluster: str,
+        after: Sequence[str] = (),
+        document: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Create a run, or return that of the same key.
+
+        With ``document``, the definition as the user wrote it, before the site filled in image and command, a key
+        whose run was made from another definition is refused.
+        """
         refuse([*check_submission(asks, key, priority, cluster), *size_problems(spec)])
         owner = definition_row(connection, definition).owner
         if (before := _submitted(connection, owner, key)) is not None:
-            return _same(before, definition, key)
+            return _same(before, definition, key, spec, document)
         person = user_row(connection, owner, Lock.SHARE)
         what = definition_row(connection, definition, Lock.KEY_SHARE)
         try:
@@ -75,7 +107,7 @@ class RunStore(Base):
         except ApiError:
             # What is in the way may be the run that the same request, sent twice, has made meanwhile.
             if (before := _submitted(connection, owner, key)) is not None:
-                return _same(before, definition, key)
+                return _same(before, definition, key, spec, document)
             raise
         home = disks.want(connection, what, person, spec, cluster, now)
         group = group_row(connection, home or person.default_group, Lock.KEY_SHARE)
@@ -109,7 +141,7 @@ class RunStore(Base):
             before = _submitted(connection, owner, key)
             if before is None:
                 raise already_running(what, running(connection, what) or "")
-            return _same(before, definition, key)
+            return _same(before, definition, key, spec, document)
         data_set_locks.request(connection, made.id, owner, spec)
         begin(connection, made, now)
         if reasons := dependencies.wait_for(connection, made.id, after):
@@ -304,13 +336,25 @@ def _submitted(connection: Connection, owner: str, key: str) -> Row[Any] | None:
     return connection.execute(query).one_or_none()
 
 
-def _same(row: Row[Any], definition: str, key: str) -> Run:
-    if row.definition != definition:
+def _same(
+    row: Row[Any], definition: str, key: str, spec: Mapping[str, Any], document: Mapping[str, Any] | None
+) -> Run:
+    """Return the run that a key has made; 409 where it was made of something else."""
+    # What the site fills in (image, command) may be another by now, for the same request.
+    filled = {
+        name: row.spec.get(name)
+        for name in ("image", "command")
+        if spec.get(name) != (document or spec).get(name)
+    }
+    # A service's definition changes while it runs.
+    compared = document is not None and row.kind != Kind.SERVICE
+    if row.definition != definition or (compared and row.spec != {**spec, **filled}):
         raise conflict(
             "key-used",
-            "This key was used for a run of another definition.",
-            "key",
-            "Make a new key for each run that is wanted.",
-            found=shown(key),
+            "This key belongs to another run.",
+            "Idempotency-Key",
+            "Use another key for another run.",
+            found=f"the key of run {row.id}",
+            wanted="a key that is new, or the same request",
         )
     return records.run(row)

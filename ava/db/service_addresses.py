@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from ava.domain.model import Kind, Phase
-from ava.domain.model_services import address, former_address
 from ava.db.base import Base, reading
 from ava.db.tables import runs
 from ava.db.tables_services import services
+from ava.domain.model import Kind, Phase
+from ava.domain.model_services import address, former_address
 
 NAMED = select(services, runs.c.owner, runs.c.name).join(runs, runs.c.id == services.c.run)
 """Rows of services with what their former addresses are made of."""

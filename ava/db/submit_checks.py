@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
+from ava.db.tables import runs
 from ava.domain.model import Kind, Phase, UserState
 from ava.domain.names import name_problems, shown
-from ava.domain.problems import Problem, ApiError, conflict
+from ava.domain.problems import ApiError, Problem, conflict
 from ava.domain.quota import asks_problems
 from ava.domain.resources import Resources
-from ava.db.tables import runs
 
 KEY_LENGTH = 200
 MOST_QUEUED = 1000

@@ -18,8 +18,8 @@ from sqlalchemy import (
     text,
 )
 
+from ava.db.types import SERIAL, JsonDocument, LongText, ShortText, UnsignedBigInt, UtcDateTime
 from ava.domain.names import ID_LENGTH
-from ava.db.types import SERIAL, JsonDocument, UtcDateTime, LongText, UnsignedBigInt, ShortText
 
 NAMES = {
     "ix": "%(table_name)s_%(column_0_N_name)s_idx",
@@ -43,9 +43,12 @@ def _limits(storage: bool) -> list[Any]:
     """Return columns and checks of a quota; what is used can never be more, whoever writes."""
     parts = ("gpu", "cpu", "memory")
     columns: list[Any] = [
-        Column(f"quota_{name}", UnsignedBigInt) for name in (*parts, *(["storage", "disk"] if storage else []))
+        Column(f"quota_{name}", UnsignedBigInt)
+        for name in (*parts, *(["storage", "disk"] if storage else []))
     ]
-    columns += [Column(f"used_{name}", UnsignedBigInt, nullable=False, server_default=text("0")) for name in parts]
+    columns += [
+        Column(f"used_{name}", UnsignedBigInt, nullable=False, server_default=text("0")) for name in parts
+    ]
     columns += [
         CheckConstraint(
             f"used_{name} >= 0 AND (quota_{name} IS NULL OR used_{name} <= quota_{name})", name=f"used_{name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table, text
 
 from ava.db.tables import ID, charges, metadata, runs
-from ava.db.types import SERIAL, UtcDateTime, UnsignedBigInt
+from ava.db.types import SERIAL, UnsignedBigInt, UtcDateTime
 
 allocations = Table(
     "allocations",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Boolean, CheckConstraint, Column, ForeignKey, Index, Table, text
 
 from ava.db.tables import ID, NAME, PERSON, metadata, runs, users
-from ava.db.types import JsonDocument, UtcDateTime, LongText, UnsignedBigInt, ShortText
+from ava.db.types import JsonDocument, LongText, ShortText, UnsignedBigInt, UtcDateTime
 
 folders = Table(
     "folders",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Column, ForeignKey, Index, Table
 
 from ava.db.tables import PERSON, metadata, users
-from ava.db.types import UtcDateTime, ShortText
+from ava.db.types import ShortText, UtcDateTime
 
 identities = Table(
     "identities",

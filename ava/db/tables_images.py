@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Column, Index, Table
 
 from ava.db.tables import metadata
-from ava.db.types import UtcDateTime, ShortText
+from ava.db.types import ShortText, UtcDateTime
 
 image_deletions = Table(
     "image_deletions",

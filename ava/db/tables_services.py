@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Column, ForeignKey, Index, Table, text
 
 from ava.db.tables import ID, metadata, runs
-from ava.db.types import JsonDocument, UtcDateTime, LongText, UnsignedBigInt, ShortText
+from ava.db.types import JsonDocument, LongText, ShortText, UnsignedBigInt, UtcDateTime
 
 services = Table(
     "services",
@@ -17,7 +17,9 @@ services = Table(
     Column("since", UtcDateTime, nullable=False),
     Column("scaled", UtcDateTime, nullable=False),
     Column("trouble", LongText, nullable=False, server_default=text("''")),
-    Column("address", ShortText(63), comment="first label of its host name; NULL: the former one, of 40 bits"),
+    Column(
+        "address", ShortText(63), comment="first label of its host name; NULL: the former one, of 40 bits"
+    ),
 )
 revisions = Table(
     "revisions",

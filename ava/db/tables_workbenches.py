@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table, text
 
 from ava.db.tables import ID, NAME, PERSON, definitions, groups, keys, metadata
-from ava.db.types import UtcDateTime, LongText, UnsignedBigInt, ShortText
+from ava.db.types import LongText, ShortText, UnsignedBigInt, UtcDateTime
 
 benches = Table(
     "benches",

@@ -15,7 +15,7 @@ from sqlalchemy.types import TypeDecorator
 
 from ava.domain.amounts import UNLIMITED
 from ava.domain.names import shown
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 SERIAL = BigInteger().with_variant(Integer, "sqlite")
 """A number that the database gives; SQLite counts only what it calls INTEGER."""

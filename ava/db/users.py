@@ -7,9 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
-from ava.domain.model import CONFIRM_EMAIL, Page, Topic, User, UserState
-from ava.domain.names import email_problems, person_problems, shown
-from ava.domain.problems import conflict
 from ava.db import records
 from ava.db.base import page, reading, refuse, writing
 from ava.db.identities import IdentityStore, identify
@@ -17,6 +14,9 @@ from ava.db.lookup import Lock, group_row, user_row
 from ava.db.tables import charges, definitions, keys, members, numbers, secrets, users
 from ava.db.tables_folders import data_sets, folders, shares
 from ava.db.tables_identities import identities
+from ava.domain.model import CONFIRM_EMAIL, Page, Topic, User, UserState
+from ava.domain.names import email_problems, person_problems, shown
+from ava.domain.problems import conflict
 
 
 class UserStore(IdentityStore):
@@ -141,7 +141,9 @@ class UserStore(IdentityStore):
     ) -> None:
         """Have a mail with a link sent to an address that a person has not confirmed yet."""
         person = user_row(connection, name)
-        self.enqueue(connection, now, CONFIRM_EMAIL, person.name, Topic.NOTICE, email=email.lower(), link=link)
+        self.enqueue(
+            connection, now, CONFIRM_EMAIL, person.name, Topic.NOTICE, email=email.lower(), link=link
+        )
 
     @writing
     def confirm_email(self, connection: Connection, name: str, email: str, now: datetime) -> User | None:

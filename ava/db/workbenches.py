@@ -7,14 +7,14 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select
 
-from ava.domain.workbench import AccessState, Workbench
-from ava.domain.model import Kind, Phase, Run, Topic, UserState
 from ava.db import records
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.lookup import Lock, definition_row, run_row, user_row
 from ava.db.tables import definitions, keys, pods, runs, secrets, users
 from ava.db.tables_workbenches import benches, idle_exempt
 from ava.db.types import plain
+from ava.domain.model import Kind, Phase, Run, Topic, UserState
+from ava.domain.workbench import AccessState, Workbench
 
 _RUNS_NOW = and_(
     runs.c.kind == Kind.WORKBENCH.value, runs.c.phase == Phase.ADMITTED.value, runs.c.stop.is_(None)
@@ -117,7 +117,9 @@ class WorkbenchStore(Base):
         return [(run, by_id[run.definition]) for run in found if run.definition in by_id]
 
     @reading
-    def workbench_access(self, connection: Connection, session: str, definition: str, now: datetime) -> AccessState:
+    def workbench_access(
+        self, connection: Connection, session: str, definition: str, now: datetime
+    ) -> AccessState:
         """Return who comes by a session (its digest), and what is behind a workbench's door now."""
         who = connection.execute(
             select(users)

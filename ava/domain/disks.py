@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from ava.domain import labels
-from ava.domain.workbench import service
 from ava.domain.compat import dataclass
+from ava.domain.workbench import service
 
 PATH = "/disk"
 """Where the workbench sees it."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ava.domain.workbench import Workbench
 from ava.domain.model import Run
+from ava.domain.workbench import Workbench
 
 GAP = timedelta(minutes=10)
 """After so long without a look, or without a word of the ssh gateway, what happened meanwhile is not known."""

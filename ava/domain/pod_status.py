@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ava.domain import pod_failures, labels
+from ava.domain import labels, pod_failures
 from ava.domain.model import PodState
 
 RESTARTS = f"{labels.PREFIX}/restarts"
@@ -85,7 +85,11 @@ def settle(state: PodState, now: datetime, image_wait: float, start_wait: float)
         return state
     patience = start_wait if state.reason in pod_failures.START else image_wait
     late = state.reason in pod_failures.PASSING and now - (state.seen or now) > timedelta(seconds=patience)
-    return replace(state, phase="Failed") if late or pod_failures.hopeless(state.reason, state.message) else state
+    return (
+        replace(state, phase="Failed")
+        if late or pod_failures.hopeless(state.reason, state.message)
+        else state
+    )
 
 
 def _why(spec: Mapping[str, Any], status: Mapping[str, Any]) -> pod_failures.FailureReason:
@@ -102,12 +106,18 @@ def _why(spec: Mapping[str, Any], status: Mapping[str, Any]) -> pod_failures.Fai
             if said.exit_code:
                 return said
             quiet = said
-        elif (state.get("waiting") or {}).get("reason") not in (None, "PodInitializing", pod_failures.CREATING):
+        elif (state.get("waiting") or {}).get("reason") not in (
+            None,
+            "PodInitializing",
+            pod_failures.CREATING,
+        ):
             return pod_failures.waits(state["waiting"])
     if status.get("phase", "Pending") == "Pending":
         for condition in status.get("conditions") or []:
             if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-                return pod_failures.FailureReason(condition.get("reason") or "Unschedulable", condition.get("message") or "")
+                return pod_failures.FailureReason(
+                    condition.get("reason") or "Unschedulable", condition.get("message") or ""
+                )
         if spec.get("nodeName"):
             return pod_failures.FailureReason(_starts(status))
     return quiet if status.get("phase") in ENDED else pod_failures.FailureReason()

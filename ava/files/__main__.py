@@ -16,23 +16,23 @@ from pathlib import Path
 
 import uvicorn
 
+from ava.db.database import open_database
 from ava.domain.problems import ApiError
+from ava.files.cache_stats import CacheStats
+from ava.files.config import Config
+from ava.files.data_set_files import DataSetFiles
+from ava.files.filesystem import Filesystem, WrongFilesystem
+from ava.files.folders import FolderReconciler
+from ava.files.health import internal
+from ava.files.metrics import Metrics
+from ava.files.reconciler import Reconciler
+from ava.files.server import application, services
+from ava.files.snapshots import Snapshots
 from ava.kube import access
 from ava.kube.client import Client
 from ava.kube.errors import KubeError
 from ava.kube.leader import Leader
 from ava.settings import ConfigError, load, split
-from ava.files.reconciler import Reconciler
-from ava.files.cache_stats import CacheStats
-from ava.files.config import Config
-from ava.files.data_set_files import DataSetFiles
-from ava.files.filesystem import Filesystem, WrongFilesystem
-from ava.files.health import internal
-from ava.files.folders import FolderReconciler
-from ava.files.metrics import Metrics
-from ava.files.snapshots import Snapshots
-from ava.files.server import application, services
-from ava.db.database import open_database
 
 log = logging.getLogger("ava.files")
 AWAY = 3
@@ -58,7 +58,9 @@ class Program:
         self.services = services(open_database(config.database.address()), config)
         self.store = self.services.store
         self.ground = Filesystem(config.mount, self.store)
-        self.maker = FolderReconciler(self.store, self.ground, self.services.clock, home_quota=config.home_quota)
+        self.maker = FolderReconciler(
+            self.store, self.ground, self.services.clock, home_quota=config.home_quota
+        )
 
     def problem(self) -> str:
         """Return what is wrong with the file system, empty for nothing."""
@@ -167,7 +169,9 @@ class Program:
         if config.snapshots:
             found.append(Snapshots(self.store, leader.client, config.election.namespace, now).look)
         if config.cache_services:
-            cached = CacheStats(self.store, leader.client, config.election.namespace, config.cache_services, now)
+            cached = CacheStats(
+                self.store, leader.client, config.election.namespace, config.cache_services, now
+            )
             found.append(cached.look)
         return found
 

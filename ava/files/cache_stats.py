@@ -17,12 +17,12 @@ from typing import Any
 import aiohttp
 import orjson
 
+from ava.db.database import Database
 from ava.domain.data_sets import CACHED, CacheSource, DataSet, ExternalSource, HdfsSource, below, source
 from ava.kube.client import Client
-from ava.kube.for_each import for_each
 from ava.kube.errors import KubeError
+from ava.kube.for_each import for_each
 from ava.kube.resources import SERVICES
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 BROWSE = "/api/v1/master/webui_browse"
@@ -162,7 +162,9 @@ def _heard(one: DataSet, silent: Sequence[str] | NotReported) -> None:
         return
     for point in silent:
         if f"/{below(chosen)}/".startswith(f"{point}/"):
-            raise NotReported(f"no namenode of {point} answers the cache: runs read nothing there until one does")
+            raise NotReported(
+                f"no namenode of {point} answers the cache: runs read nothing there until one does"
+            )
 
 
 def _cached(one: DataSet) -> CacheSource | HdfsSource:

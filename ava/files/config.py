@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ava.db.url import DatabaseUrl
 from ava.kube import election
 from ava.settings import Address, Strict
-from ava.db.url import DatabaseUrl
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Names = tuple[election.Label, ...]

@@ -14,13 +14,13 @@ from datetime import datetime
 
 from starlette.concurrency import run_in_threadpool
 
+from ava.db.database import Database
 from ava.domain.data_sets import DataSet, Upload
 from ava.domain.folders import DATA, TOP, FolderKind
-from ava.domain.problems import Problem, ApiError, conflict, missing
-from ava.files import paths, errors, safe_fs
+from ava.domain.problems import ApiError, Problem, conflict, missing
+from ava.files import errors, paths, safe_fs
 from ava.files.filesystem import Filesystem, WrongFilesystem
 from ava.files.folders import UPLOADS
-from ava.db.database import Database
 
 PIECE = 2**20
 """Bytes that are read or written at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from ava.domain.data_sets import DataSet
-from ava.domain.problems import Problem, ApiError, conflict, missing
+from ava.domain.problems import ApiError, Problem, conflict, missing
 
 
 def unavailable(what: str) -> ApiError:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ava.db.database import Database
 from ava.domain.folders import TOP
 from ava.files import safe_fs
-from ava.db.database import Database
 
 MARK = ".ava-storage"
 KINDS = frozenset({"ceph", "fuse.ceph-fuse", "fuse.ceph"})
@@ -52,7 +52,9 @@ class Filesystem:
         gid: group of folders and files that no group has; root's but in tests.
     """
 
-    def __init__(self, path: Path, store: Database, kind: Callable[[Path], str] = kind_of, gid: int = 0) -> None:
+    def __init__(
+        self, path: Path, store: Database, kind: Callable[[Path], str] = kind_of, gid: int = 0
+    ) -> None:
         self.path, self.store, self._kind, self.gid = path, store, kind, gid
 
     @contextmanager

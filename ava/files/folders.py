@@ -8,11 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
+from ava.db.database import Database
 from ava.domain.data_sets import FolderSpec
 from ava.domain.folders import DATA, TOP, Folder, FolderKind
 from ava.files import safe_fs
 from ava.files.filesystem import Filesystem
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 TRASH = ".ava-trash"

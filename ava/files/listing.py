@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 _Key = tuple[int, int]
 """Device and inode of a folder."""

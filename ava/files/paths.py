@@ -6,7 +6,7 @@ import unicodedata
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ava.domain.names import shown
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 LONGEST = 4096
 NAME = 255

@@ -10,16 +10,16 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
+from ava.db.database import Database
 from ava.domain.data_sets import FolderSpec
 from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Message, Topic
 from ava.domain.problems import ApiError
-from ava.kube.errors import Fenced
 from ava.files import safe_fs
 from ava.files.filesystem import WrongFilesystem
 from ava.files.folders import FolderReconciler
 from ava.files.metrics import Metrics
-from ava.db.database import Database
+from ava.kube.errors import Fenced
 
 log = logging.getLogger(__name__)
 KINDS = {

@@ -17,29 +17,29 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
 from ava import __version__
-from ava.http import errors
-from ava.services import pagination
-from ava.http.responses import Json
-from ava.services.config import Config as ApiConfig
-from ava.http.middleware import Middleware
-from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, router
 from ava.api.routes.data_sets import changeable, readable
-from ava.schemas.common import Paged
-from ava.schemas.data_sets import FileOut
-from ava.services.auth.encryption import sealer
-from ava.services.context import Context
-from ava.services.context import new_context as made
+from ava.db.database import Database
 from ava.domain.data_sets import DataSet, Upload
 from ava.domain.model import Page
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 from ava.files import paths, safe_fs
 from ava.files.config import Config
 from ava.files.data_set_files import PIECE, ChecksumDiffers, DataSetFiles
 from ava.files.filesystem import Filesystem
 from ava.files.listing import Entry, Listing
 from ava.files.metrics import Metrics
-from ava.db.database import Database
+from ava.http import errors
+from ava.http.middleware import Middleware
+from ava.http.responses import Json
+from ava.schemas.common import Paged
+from ava.schemas.data_sets import FileOut
+from ava.services import pagination
+from ava.services.auth.caller import Caller, Someone
+from ava.services.auth.encryption import sealer
+from ava.services.config import Config as ApiConfig
+from ava.services.context import Context
+from ava.services.context import new_context as made
 
 PREFIX = "/api/v1/files"
 LARGEST = 2**30

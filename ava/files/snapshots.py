@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from ava.db.database import Database
 from ava.domain.data_sets import DataSet, ExternalSource, RbdSource, source
 from ava.kube.client import Client, Object
-from ava.kube.for_each import for_each
 from ava.kube.errors import KubeError, NotFound
+from ava.kube.for_each import for_each
 from ava.kube.resources import CLAIMS, EVENTS
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 SNAPSHOT_OF = "avadm.io/clone-of-snapshot"

@@ -13,11 +13,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from ava.domain.problems import ApiError, Problem
+from ava.http.requests import RefusedBody
 from ava.schemas import validation
 from ava.schemas.encoding import encode
 from ava.services.auth.rate_limits import RateLimited
-from ava.http.requests import RefusedBody
-from ava.domain.problems import Problem, ApiError
 
 log = logging.getLogger("ava.api")
 MEDIA_TYPE = "application/problem+json"

@@ -11,8 +11,8 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from ava.domain.problems import ApiError, Problem
 from ava.schemas.validation import shown
-from ava.domain.problems import Problem, ApiError
 
 DEEPEST = 32
 """Levels of a document; a definition has five."""

@@ -78,7 +78,9 @@ def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
         os.write(handle, cert + b"\n" + key)
         context.load_cert_chain(f"/proc/self/fd/{handle}")
     except ssl.SSLError as error:
-        raise InvalidKubeconfig(f"client certificate and key do not fit or are not PEM ({error.reason})") from None
+        raise InvalidKubeconfig(
+            f"client certificate and key do not fit or are not PEM ({error.reason})"
+        ) from None
     finally:
         os.close(handle)
 
@@ -127,7 +129,9 @@ def from_kubeconfig(path: Path, context: str | None = None) -> Access:
     cluster = _named(document.get("clusters"), str(chosen.get("cluster")), "cluster", path)
     user = _named(document.get("users"), str(chosen.get("user")), "user", path)
     if cluster.get("insecure-skip-tls-verify"):
-        raise InvalidKubeconfig(f"{path}: insecure-skip-tls-verify is set; give certificate-authority instead")
+        raise InvalidKubeconfig(
+            f"{path}: insecure-skip-tls-verify is set; give certificate-authority instead"
+        )
     token_file = user.get("tokenFile")
     return Access(
         server=str(cluster.get("server", "")),

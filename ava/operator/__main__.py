@@ -13,17 +13,17 @@ from pathlib import Path
 
 import click
 
+from ava.db.database import open_database
 from ava.kube import access
 from ava.kube.client import Client
 from ava.kube.leader import Leader
 from ava.operator.config import Config, Notices
 from ava.operator.controller import DEAF, Controller
 from ava.operator.db_executor import DbExecutor
+from ava.operator.health import serve
 from ava.operator.metrics import Metrics
 from ava.operator.notifications import Notifier
-from ava.operator.health import serve
 from ava.settings import ConfigError, load
-from ava.db.database import open_database
 
 log = logging.getLogger("ava.operator")
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from ava.db.database import Database
 from ava.domain import allocation
 from ava.domain.allocation import Allocation
 from ava.domain.model import PodState, Run
 from ava.domain.pod_status import ENDED
-from ava.operator.policies import Place
 from ava.domain.resources import Resources
 from ava.domain.spec import Spec
 from ava.kube.client import Object
 from ava.operator.db_executor import DbExecutor
-from ava.db.database import Database
+from ava.operator.policies import Place
 
 NOTHING = Resources()
 

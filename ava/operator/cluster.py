@@ -10,7 +10,7 @@ from ava.domain import labels
 from ava.kube import resources
 from ava.kube.client import Client, Object
 from ava.kube.errors import AlreadyExists, Conflict, Denied
-from ava.kube.informer import Key, Informer, key
+from ava.kube.informer import Informer, Key, key
 from ava.kube.resources import Kind
 from ava.operator.secret_cache import SecretCache
 
@@ -106,7 +106,9 @@ class Cluster:
             there, wanted = _labels(made), _labels(body)
             if any(there.get(key) != value for key, value in wanted.items() if key in _IDENTITY):
                 where = f"{namespace}/{name}" if namespace else name
-                raise OwnershipConflict(f"{kind.name} {where} is there and not ours; rename or remove it") from None
+                raise OwnershipConflict(
+                    f"{kind.name} {where} is there and not ours; rename or remove it"
+                ) from None
         self.made[kind].put(made)
         return made
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from ava.operator.manifests.pod import PodDefaults
-from ava.operator.manifests.model_service import ServiceFrontend
-from ava.operator.manifests.group_namespace import Opening
-from ava.kube import election
-from ava.settings import Strict
 from ava.db.url import DatabaseUrl
+from ava.kube import election
+from ava.operator.manifests.group_namespace import Opening
+from ava.operator.manifests.model_service import ServiceFrontend
+from ava.operator.manifests.pod import PodDefaults
+from ava.settings import Strict
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Port = Annotated[int, Field(ge=1, le=65535)]

@@ -9,6 +9,7 @@ from collections import ChainMap
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from ava.db.database import Database
 from ava.domain.problems import ApiError
 from ava.domain.states import watcher
 from ava.kube.backoff import SOON, Backoff
@@ -18,15 +19,14 @@ from ava.kube.informer import synced
 from ava.operator.cluster import LOOK, Cluster
 from ava.operator.config import Config
 from ava.operator.db_executor import DbExecutor
-from ava.operator.request_load import EVERY
 from ava.operator.metrics import Metrics
-from ava.operator.volume_errors import VolumeErrors
 from ava.operator.orphans import Orphans
 from ava.operator.outbox import Outbox
-from ava.operator.work_queue import WorkQueue
 from ava.operator.reconciler import Reconciler
+from ava.operator.request_load import EVERY
 from ava.operator.stuck_pods import Watchdog
-from ava.db.database import Database
+from ava.operator.volume_errors import VolumeErrors
+from ava.operator.work_queue import WorkQueue
 
 log = logging.getLogger(__name__)
 DEAF = LOOK + 15

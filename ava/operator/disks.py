@@ -10,19 +10,19 @@ import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
+from ava.db.database import Database
 from ava.domain import disks, labels
 from ava.domain.amounts import number
-from ava.domain.workbench import service
 from ava.domain.disks import Disk, DiskReport, node_of
 from ava.domain.model import Run
 from ava.domain.pod_status import moment
+from ava.domain.workbench import service
 from ava.kube.client import Object
-from ava.kube.for_each import for_each
 from ava.kube.errors import Denied, NotFound
+from ava.kube.for_each import for_each
 from ava.kube.resources import CLAIMS, NAMESPACES, PODS
 from ava.operator.cluster import Cluster
 from ava.operator.db_executor import DbExecutor
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=30)

@@ -11,25 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from ava.domain import pod_failures, labels, pod_status, model_services
-from ava.operator.manifests import model_service
+from ava.db.database import Database
+from ava.domain import labels, model_services, pod_failures, pod_status
 from ava.domain.model import Outcome, PodState, Run
-from ava.operator.policies import Finish, Place
-from ava.domain.problems import Problem, ApiError
 from ava.domain.model_services import Name, Plan, Replica, Service
+from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Serving, Spec
 from ava.domain.states import explain
 from ava.kube.client import Object
 from ava.kube.errors import Conflict, Invalid, NotFound
 from ava.kube.resources import INGRESSES, NETWORK_POLICIES, PODS, SERVICES
-from ava.operator import run_context, replica
+from ava.operator import replica, run_context
 from ava.operator.allocations import Allocations, on_node
 from ava.operator.cluster import Cluster
 from ava.operator.config import Config
 from ava.operator.db_executor import DbExecutor
+from ava.operator.manifests import model_service
+from ava.operator.policies import Finish, Place
 from ava.operator.request_load import EVERY, RequestLoad
 from ava.operator.run_objects import RunObjects
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 WAIT = 2.0
@@ -171,7 +171,9 @@ class ModelServices:
         await self.objects.keep(NETWORK_POLICIES, policy, space)
         await self.objects.need(SERVICES, model_service.service(run), space)
         if front.domain:
-            await self.objects.keep(INGRESSES, model_service.ingress(run, address, spec.serving, front), space)
+            await self.objects.keep(
+                INGRESSES, model_service.ingress(run, address, spec.serving, front), space
+            )
 
     async def _remove(
         self, plan: Plan, there: Mapping[Name, Object], replicas: Mapping[Name, Replica], now: datetime

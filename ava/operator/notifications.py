@@ -22,6 +22,7 @@ from typing import Any
 import aiohttp
 import orjson
 
+from ava.db.database import Database
 from ava.domain.model import CONFIRM_EMAIL, Message, Run, Topic, User, UserState
 from ava.domain.problems import ApiError
 from ava.kube.backoff import Backoff
@@ -30,7 +31,6 @@ from ava.operator.config import Mail, Notices, Webhook
 from ava.operator.db_executor import DbExecutor
 from ava.operator.metrics import Metrics
 from ava.operator.reconciler import utc
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 KEPT = timedelta(days=1)

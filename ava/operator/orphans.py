@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from ava.db.database import Database
 from ava.domain import labels
 from ava.domain.model import Phase
 from ava.domain.problems import ApiError
@@ -15,7 +16,6 @@ from ava.kube.resources import CLAIMS, NAMESPACES, PODS, Kind
 from ava.operator.cluster import Cluster
 from ava.operator.db_executor import DbExecutor
 from ava.operator.metrics import Metrics
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 

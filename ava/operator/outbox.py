@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ava.db.database import Database
 from ava.domain.model import Message, Topic
 from ava.kube.for_each import for_each
 from ava.operator.db_executor import DbExecutor
-from ava.operator.work_queue import WorkQueue
 from ava.operator.reconciler import utc
-from ava.db.database import Database
+from ava.operator.work_queue import WorkQueue
 
 AT_ONCE = 1000
 POLL = 5.0

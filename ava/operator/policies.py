@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ava.domain import pod_failures
-from ava.operator.manifests.hostfile import launcher
 from ava.domain.model import Outcome, PodState, Run
 from ava.domain.pod_status import ENDED
 from ava.domain.spec import Distributed, Policy, Role, Spec
 from ava.domain.states import explain
+from ava.operator.manifests.hostfile import launcher
 from ava.operator.manifests.tf_config import EVALUATOR
 
 Place = tuple[str, int]
@@ -136,7 +136,9 @@ def _end(run: Run, spec: Spec, failed: Mapping[Place, PodState], pod_restarts: i
 def _worn(states: Sequence[PodState], pod_restarts: int) -> Finish | None:
     """Return the end for a place whose pod was replaced as often as it may be, None where there is none."""
     worn = [s for s in states if s.restarts >= pod_restarts]
-    return Finish(Outcome.FAILED, f"{explain(worn[0])} It was replaced {pod_restarts} times.") if worn else None
+    return (
+        Finish(Outcome.FAILED, f"{explain(worn[0])} It was replaced {pod_restarts} times.") if worn else None
+    )
 
 
 def _of(spec: Spec, failed: Mapping[Place, PodState], policy: Policy) -> list[PodState]:

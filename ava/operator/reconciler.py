@@ -15,29 +15,28 @@ from functools import partial
 
 from pydantic import ValidationError
 
+from ava.db.database import Database
+from ava.db.types import plain
 from ava.domain import labels, pod_status
-from ava.operator import policies
-from ava.domain.pod_failures import FailureReason
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
-from ava.operator.policies import Restart, Decision, Finish, Proceed, Place
-from ava.domain.problems import Problem, ApiError
+from ava.domain.pod_failures import FailureReason
+from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Spec
 from ava.kube.client import Object
 from ava.kube.errors import Denied, Invalid
-from ava.operator import run_context
-from ava.operator.concurrency import gather_limited
+from ava.operator import policies, run_context
 from ava.operator.allocations import Allocations
-from ava.operator.workbenches import Workbenches
 from ava.operator.cluster import Cluster, OwnershipConflict
+from ava.operator.concurrency import gather_limited
 from ava.operator.config import Config
-from ava.operator.disks import Disks
-from ava.operator.ssh_keys import Sealed
 from ava.operator.db_executor import DbExecutor
+from ava.operator.disks import Disks
 from ava.operator.metrics import Metrics
-from ava.operator.run_objects import RunObjects
 from ava.operator.model_services import ModelServices
-from ava.db.database import Database
-from ava.db.types import plain
+from ava.operator.policies import Decision, Finish, Place, Proceed, Restart
+from ava.operator.run_objects import RunObjects
+from ava.operator.ssh_keys import Sealed
+from ava.operator.workbenches import Workbenches
 
 log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
@@ -112,7 +111,9 @@ class Reconciler:
         if run.kind is Kind.SERVICE and spec.serving is not None:
             said = await self.replicas.step(run, spec, self.now())
             return (
-                await self._end(run, said, self.cluster.run_pods(run.id)) if isinstance(said, Finish) else said
+                await self._end(run, said, self.cluster.run_pods(run.id))
+                if isinstance(said, Finish)
+                else said
             )
         there = self.cluster.run_pods(run.id)
         mine = {place_of(pod): pod for pod in there if _attempt(pod) == run.attempt}
@@ -228,7 +229,9 @@ class Reconciler:
         if spec.git is not None and not self.config.pods.git_image:
             raise ValueError("this site has no image that clones code (pods.git_image)")
         pods = self.config.pods
-        found = await run_context.read(self.threads, self.store, run, spec, pods.domain, pods.mount, pods.cache)
+        found = await run_context.read(
+            self.threads, self.store, run, spec, pods.domain, pods.mount, pods.cache
+        )
         deploy = await self.threads(self.store.keys, run.owner, "deploy") if spec.git and spec.git.key else {}
         # Before anything is in it.
         await self.objects.group(run.group)

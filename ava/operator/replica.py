@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from ava.domain import pod_failures, labels, pod_status
+from ava.domain import labels, pod_failures, pod_status
 from ava.domain.model import PodState
-from ava.domain.resources import FIELDS, Resources
 from ava.domain.model_services import Name, Replica
+from ava.domain.resources import FIELDS, Resources
 from ava.domain.spec import Spec
 from ava.kube.client import Object
 

@@ -16,8 +16,8 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from ava.domain import labels
-from ava.operator.manifests import model_service
 from ava.domain.model import Run
+from ava.operator.manifests import model_service
 
 log = logging.getLogger(__name__)
 EVERY = 10.0

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from ava.operator.manifests import hostfile
+from ava.db.base import PAGE_LIMIT
+from ava.db.database import Database
 from ava.domain import labels
 from ava.domain.data_sets import DataSet, ExternalSource
 from ava.domain.data_sets import bound as as_seen
 from ava.domain.disks import Disk
 from ava.domain.folders import Bound, FolderKind
-from ava.operator.manifests.hostfile import Member
 from ava.domain.model import Group, Kind, Pool, Run, User
 from ava.domain.placement.pools import pool_for
 from ava.domain.spec import Role, Spec
 from ava.operator.db_executor import DbExecutor
-from ava.db.base import PAGE_LIMIT
-from ava.db.database import Database
+from ava.operator.manifests import hostfile
+from ava.operator.manifests.hostfile import Member
 
 
 class NotReady(Exception):
@@ -102,7 +102,9 @@ def _folders(
     for kind, name in wanted:
         folder = store.folder(kind, name)
         if folder.made is None:
-            raise NotReady(f"the folder of the {kind.value} {name} is not made yet: {folder.trouble or 'wait'}")
+            raise NotReady(
+                f"the folder of the {kind.value} {name} is not made yet: {folder.trouble or 'wait'}"
+            )
     known = {key: (one, write) for one, write in data for key in (one.id, f"{one.owner}/{one.name}")}
     bound = []
     for named in spec.data_sets:

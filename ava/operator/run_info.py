@@ -12,8 +12,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from ava.domain import labels
-from ava.operator.manifests.pod import KIND, NAME
 from ava.kube.client import Object
+from ava.operator.manifests.pod import KIND, NAME
 
 MOST = 5000
 """Series that are told: of a process that tells more than the site takes, Prometheus would keep nothing."""

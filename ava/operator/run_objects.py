@@ -10,20 +10,21 @@ from pathlib import Path
 
 import orjson
 
-from ava.operator.manifests import hostfile, pod_parts, pod, run_files, group_namespace
 from ava.domain import labels
 from ava.domain.disks import node_of
 from ava.domain.model import Run
-from ava.operator.policies import Place
 from ava.domain.spec import Distributed
 from ava.kube.client import Object
 from ava.kube.errors import Conflict, NotFound
 from ava.kube.resources import CONFIG_MAPS, NAMESPACES, NETWORK_POLICIES, PODS, SECRETS, SERVICES, Kind
 from ava.operator import ssh_keys
-from ava.operator.concurrency import gather_limited
 from ava.operator.cluster import Cluster
+from ava.operator.concurrency import gather_limited
 from ava.operator.config import Config
 from ava.operator.disks import claim_of
+from ava.operator.manifests import group_namespace, hostfile, pod_parts, run_files
+from ava.operator.manifests import pod as pod_manifest
+from ava.operator.policies import Place
 from ava.operator.run_context import RunContext
 
 DIGEST = f"{labels.PREFIX}/digest"
@@ -59,12 +60,14 @@ class RunObjects:
         """Make all but the pods; the namespace first, then what closes it, then at once what the pods mount."""
         run, spec, space = facts.run, facts.spec, facts.namespace
         await self.group(run.group)
-        ports = [pods.TENSORBOARD_PORT] if spec.tensorboard else []
+        ports = [pod_manifest.TENSORBOARD_PORT] if spec.tensorboard else []
         await self.keep(NETWORK_POLICIES, self._policy(run, ports), space)
         name = hostfile.service(run.id, run.attempt)
         config = run_files.config_map(run, spec, facts.members, facts.owner, facts.group)
         if spec.git is not None:
-            await self.keep(NETWORK_POLICIES, group_namespace.git_policy(run, self.config.network.code()), space)
+            await self.keep(
+                NETWORK_POLICIES, group_namespace.git_policy(run, self.config.network.code()), space
+            )
             config["data"][pod_parts.GIT_CA] = _text(self.config.pods.git_ca)
         made = [
             partial(self.need, CONFIG_MAPS, config, space),
@@ -73,7 +76,9 @@ class RunObjects:
         if (env := run_files.env_secret(run, spec)) is not None:
             made.append(partial(self.need, SECRETS, env, space))
         if spec.tensorboard:
-            made.append(partial(self.need, SERVICES, group_namespace.tensorboard(run, board_role(facts)), space))
+            made.append(
+                partial(self.need, SERVICES, group_namespace.tensorboard(run, board_role(facts)), space)
+            )
         if spec.distributed is Distributed.MPI and not self.cluster.has(SECRETS, f"{name}-ssh", space):
             # Twice made by a restart in between: the first stays, whoever asks again gets that one.
             secret = run_files.ssh_secret(run, *ssh_keys.pair(), *ssh_keys.pair())
@@ -93,7 +98,7 @@ class RunObjects:
 
         def body(place: Place, restarts: int) -> Object:
             role = roles[place[0]]
-            where = pods.Place(
+            where = pod_manifest.PodContext(
                 facts.run,
                 facts.spec,
                 role,
@@ -110,7 +115,7 @@ class RunObjects:
                 facts.queue_priority,
                 facts.pinned(role),
             )
-            return pods.pod(where, self.site)
+            return pod_manifest.pod(where, self.site)
 
         bodies = [body(place, restarts) for place, restarts in places.items()]
         await gather_limited(partial(self.cluster.make, PODS, one, facts.namespace) for one in bodies)

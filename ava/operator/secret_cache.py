@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ava.kube.client import Client, Object
-from ava.kube.for_each import for_each
 from ava.kube.errors import Denied, NotFound
+from ava.kube.for_each import for_each
 from ava.kube.informer import Key, key
 from ava.kube.resources import Kind
 from ava.kube.trim import trim

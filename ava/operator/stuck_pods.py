@@ -106,7 +106,9 @@ class Watchdog:
             return FailureReason("NodeGone", f"node {node} is no longer part of the cluster")
         if node in self._silent:
             seconds = int(now - self._silent[node])
-            return FailureReason("NodeLost", f"node {node} has not answered for more than {_rounded(seconds)} s")
+            return FailureReason(
+                "NodeLost", f"node {node} has not answered for more than {_rounded(seconds)} s"
+            )
         if meta.get("deletionTimestamp") and late > self.times.stuck:
             text = "its container does not end; a hung mount or driver keeps its process, or the node's docker hangs"
             return FailureReason("Stuck", text)

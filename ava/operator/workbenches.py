@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
-from ava.operator.manifests import workbench_files
+from ava.db.database import Database
 from ava.domain import labels
-from ava.domain.workbench import Workbench
 from ava.domain.model import Run, User
-from ava.operator.manifests.pod import marks
+from ava.domain.workbench import Workbench
 from ava.kube.client import Object
 from ava.kube.resources import PODS, SECRETS, SERVICES
 from ava.operator import ssh_keys
-from ava.operator.concurrency import gather_limited
 from ava.operator.cluster import Cluster
+from ava.operator.concurrency import gather_limited
 from ava.operator.config import Config
 from ava.operator.db_executor import DbExecutor
-from ava.db.database import Database
+from ava.operator.manifests import workbench_files
+from ava.operator.manifests.pod import marks
 
 
 class Workbenches:

@@ -9,12 +9,12 @@ import signal
 import sys
 from pathlib import Path
 
+from ava.db.database import open_database
 from ava.domain.problems import ApiError
 from ava.kube.access import InvalidKubeconfig
 from ava.scheduler.config import Config
 from ava.scheduler.program import Program
 from ava.settings import ConfigError, load
-from ava.db.database import open_database
 
 
 async def _run(program: Program) -> None:

@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from ava.domain.admission import admissions
 from ava.domain.model import Group, Message, Pool, Queue, Run, Topic
+from ava.domain.placement.capacity import ClusterCapacity, rooms
 from ava.domain.placement.cluster_selector import ANY, ClusterSelector, gang_of
 from ava.domain.placement.feasibility import infeasible_reasons
 from ava.domain.placement.model import Gang
 from ava.domain.placement.pools import pool_for, usable
-from ava.domain.placement.capacity import ClusterCapacity, rooms
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 from ava.domain.resources import Resources
 from ava.domain.spec import Spec
 
@@ -238,10 +238,14 @@ class AdmissionController:
 
     def _rooms(self, now: datetime, room: ClusterCapacity | None) -> dict[str, ClusterCapacity]:
         """Return the rooms of the clusters whose schedulers act."""
-        signs = {part: detail for part, (at, detail) in self._database.heartbeats().items() if now - at <= FRESH}
+        signs = {
+            part: detail for part, (at, detail) in self._database.heartbeats().items() if now - at <= FRESH
+        }
         return rooms(signs) | ({self._cluster: room} if room is not None else {})
 
-    def _choice(self, known: Mapping[str, ClusterCapacity], pools: Sequence[Pool], now: datetime) -> ClusterSelector:
+    def _choice(
+        self, known: Mapping[str, ClusterCapacity], pools: Sequence[Pool], now: datetime
+    ) -> ClusterSelector:
         choice = ClusterSelector(known, {pool.name: pool for pool in pools})
         self._sent = [sent for sent in self._sent if now - sent[0] <= RECENT]
         for _, cluster, gang in self._sent:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from ava.domain import labels
-from ava.domain.placement.model import Node, Pod, Port, Requirement, Taint, Toleration, PlacementConstraints
+from ava.domain.placement.model import Node, PlacementConstraints, Pod, Port, Requirement, Taint, Toleration
 from ava.domain.pod_status import RESTARTS
 from ava.domain.resources import Resources
 from ava.scheduler.quantity import quantity
@@ -127,7 +127,9 @@ def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
         key,
         meta["uid"],
         wants,
-        _where(spec, notes, notes.get(labels.POOL) or pool(wants.gpu > 0)) if mine else PlacementConstraints(""),
+        _where(spec, notes, notes.get(labels.POOL) or pool(wants.gpu > 0))
+        if mine
+        else PlacementConstraints(""),
         role=marks.get(labels.ROLE) or "worker",
         index=_number(marks.get(labels.INDEX), 0),
         gang=run if size > 1 else key,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ava.db.url import DatabaseUrl
 from ava.kube.election import Election, Label
 from ava.settings import Address, Strict
-from ava.db.url import DatabaseUrl
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 

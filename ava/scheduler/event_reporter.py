@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import orjson
 
 from ava.domain import labels
-from ava.domain.placement.schedule_pass import Decisions
 from ava.domain.placement.model import Gang, Pod
-from ava.domain.problems import Problem, ApiError
+from ava.domain.placement.schedule_pass import Decisions
+from ava.domain.problems import ApiError, Problem
 from ava.kube.client import Object
 from ava.kube.errors import KubeError
 from ava.kube.resources import PODS, Kind

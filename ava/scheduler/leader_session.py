@@ -8,9 +8,10 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
+from ava.db.database import Database
 from ava.domain.model import Topic
-from ava.domain.placement.model import Pod
 from ava.domain.placement.capacity import FIELD, ClusterCapacity, part, snapshot
+from ava.domain.placement.model import Pod
 from ava.domain.problems import ApiError
 from ava.kube.backoff import SOON, Backoff
 from ava.kube.client import Client, Object
@@ -20,11 +21,10 @@ from ava.scheduler.admission import AdmissionController
 from ava.scheduler.binder import Binder
 from ava.scheduler.cache import Cache
 from ava.scheduler.config import Config
+from ava.scheduler.event_reporter import ConditionReporter
 from ava.scheduler.metrics import Metrics
 from ava.scheduler.placement_loop import PlacementLoop
 from ava.scheduler.rbac import RoleBinder as RightsBinder
-from ava.scheduler.event_reporter import ConditionReporter
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 LOOK = 30
@@ -42,13 +42,17 @@ class LeaderSession:
         identity: told with the heartbeats.
     """
 
-    def __init__(self, client: Client, store: Database, config: Config, metrics: Metrics, identity: str) -> None:
+    def __init__(
+        self, client: Client, store: Database, config: Config, metrics: Metrics, identity: str
+    ) -> None:
         self._store, self._config, self._metrics, self._identity = store, config, metrics, identity
         self.cache = Cache((), self._wake)
         self.pods, self.nodes = Informer(client, PODS, seconds=LOOK), Informer(client, NODES, seconds=LOOK)
         self.nodes.listen(self.cache.on_node)
         self.pods.listen(self.cache.on_pod)
-        self._teller = ConditionReporter(client, store, self._thing, again=config.tell, rate=config.writes_per_second)
+        self._teller = ConditionReporter(
+            client, store, self._thing, again=config.tell, rate=config.writes_per_second
+        )
         self._binder = Binder(
             client,
             metrics,
@@ -157,7 +161,9 @@ class LeaderSession:
 
     async def _sign(self) -> None:
         gangs = self.cache.gangs()
-        self._room = snapshot(self.cache.cluster, self._config.cluster, self.cache.largest, waiting=len(gangs))
+        self._room = snapshot(
+            self.cache.cluster, self._config.cluster, self.cache.largest, waiting=len(gangs)
+        )
         self._measure(len(gangs), sum(len(g.pods) for g in gangs))
         if not self._fresh():
             return

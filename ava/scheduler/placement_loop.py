@@ -7,8 +7,8 @@ import logging
 import time
 from collections.abc import Callable
 
-from ava.domain.placement.schedule_pass import Decisions, schedule
 from ava.domain.placement.model import Gang, Pod
+from ava.domain.placement.schedule_pass import Decisions, schedule
 from ava.kube.backoff import Backoff
 from ava.scheduler.binder import Binder
 from ava.scheduler.cache import Cache

@@ -6,14 +6,14 @@ import asyncio
 import logging
 import socket
 
+from ava.db.database import Database
 from ava.kube.access import Access, from_kubeconfig, in_cluster
 from ava.kube.client import Client
 from ava.kube.leader import Leader
-from ava.scheduler.leader_session import LeaderSession
 from ava.scheduler.config import Config
 from ava.scheduler.health import serving
+from ava.scheduler.leader_session import LeaderSession
 from ava.scheduler.metrics import Metrics
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 PAUSE = 2.0

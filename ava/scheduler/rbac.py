@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from ava.db.database import Database
 from ava.domain import labels
 from ava.domain.problems import ApiError
 from ava.kube.client import Client, Object
@@ -20,7 +21,6 @@ from ava.kube.errors import AlreadyExists, KubeError
 from ava.kube.informer import Informer
 from ava.kube.resources import NAMESPACES, ROLE_BINDINGS
 from ava.scheduler.config import Rights
-from ava.db.database import Database
 
 log = logging.getLogger(__name__)
 AGAIN = 60.0

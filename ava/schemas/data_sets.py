@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
-from ava.schemas.common import Answer, GroupName, Request, UserName
-from ava.schemas.validation import problems
 from ava.domain.data_sets import KINDS, FolderSource, Source, source
 from ava.domain.problems import ValidationProblems
+from ava.schemas.common import Answer, GroupName, Request, UserName
+from ava.schemas.validation import problems
 
 Bytes = Annotated[int, Field(ge=2**20, le=2**60)]
 DataSetName = Annotated[

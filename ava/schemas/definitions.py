@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from ava.domain.spec import Name, Spec
 from ava.schemas.common import Request
 
-
 Key = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
 """Of one user's runs each has another one; a request that is sent again with it changes nothing."""
 

@@ -7,7 +7,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from ava.schemas.common import Amounts, Answer, AnyPassword, Email, GroupName, Label, Password, QuotaIn, QuotaOut, Request, UserName
+from ava.schemas.common import (
+    Amounts,
+    Answer,
+    AnyPassword,
+    Email,
+    GroupName,
+    Label,
+    Password,
+    QuotaIn,
+    QuotaOut,
+    Request,
+    UserName,
+)
 
 Scope = Literal["read", "runs", "registry"]
 

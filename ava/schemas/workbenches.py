@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ava.schemas.common import Answer, Request
 from ava.domain import disks
+from ava.schemas.common import Answer, Request
 
 DiskSize = Annotated[int, Field(ge=disks.LEAST, le=disks.MOST, multiple_of=disks.STEP)]
 

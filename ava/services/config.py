@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from ava.services.registry.client import Registry
+from ava.db.url import DatabaseUrl
 from ava.domain.data_sets import Image, Server
 from ava.images.catalogue import Name, Offered, completed
+from ava.services.registry.client import Registry
 from ava.settings import Address, Strict
-from ava.db.url import DatabaseUrl
 
 
 def _expression(text: str) -> str:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ava.services.config import Config, Limits
+from ava.db.database import Database
 from ava.services.auth.directory import Directory
-from ava.services.logs.interface import Logs, NoLogs
+from ava.services.auth.encryption import Sealer
 from ava.services.auth.oidc import Provider
 from ava.services.auth.passwords import Passwords
 from ava.services.auth.rate_limits import RateLimits
+from ava.services.config import Config, Limits
+from ava.services.logs.interface import Logs, NoLogs
 from ava.services.registry.client import Registries
-from ava.services.auth.encryption import Sealer
-from ava.db.database import Database
 
 if TYPE_CHECKING:
     from ava.services.registry.images import PushedImages

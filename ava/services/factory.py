@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ava.db.database import Database, open_database
+from ava.domain.problems import ApiError
+from ava.kube.access import Access, InvalidKubeconfig, from_kubeconfig
 from ava.services.auth import oidc_login
-from ava.services.config import Config
 from ava.services.auth.directory import Directory
+from ava.services.auth.encryption import sealer
 from ava.services.auth.ldap import LdapDirectory
+from ava.services.auth.oidc import Provider
+from ava.services.auth.permissions import table
+from ava.services.config import Config
+from ava.services.context import Context, new_context, utc_now
 from ava.services.logs.combined import CombinedLogs
 from ava.services.logs.interface import Logs, NoLogs
 from ava.services.logs.live import LiveLogs
 from ava.services.logs.secrets import Secrets
 from ava.services.logs.victoria import KeptLogs
-from ava.services.auth.permissions import table
-from ava.services.auth.oidc import Provider
 from ava.services.registry.images import PushedImages, made
 from ava.services.registry.tokens import signer
-from ava.services.auth.encryption import sealer
-from ava.services.context import Context, new_context, utc_now
-from ava.domain.problems import ApiError
-from ava.kube.access import Access, InvalidKubeconfig, from_kubeconfig
 from ava.settings import ConfigError
-from ava.db.database import Database
-from ava.db.database import open_database
 
 
 def store(config: Config) -> Database:

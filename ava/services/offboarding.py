@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ava.services.auth.caller import Caller
 from ava.domain.model import Kind, Phase, Run
+from ava.services.auth.caller import Caller
 
 
 def runs_of(who: Caller, owner: str, group: str | None = None, kind: Kind | None = None) -> Iterator[Run]:

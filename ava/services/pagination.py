@@ -8,10 +8,10 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ava.services.auth.caller import Caller
-from ava.schemas.common import Paged
 from ava.domain.model import Page
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.schemas.common import Paged
+from ava.services.auth.caller import Caller
 
 T = TypeVar("T")
 U = TypeVar("U")

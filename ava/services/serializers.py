@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ava.services.auth import email_confirmation
-from ava.schemas.common import Amounts, ProblemOut, QuotaIn, QuotaOut
-from ava.schemas.users import AuditOut, GroupOut, SecretOut, UserOut
-from ava.schemas.runs import DefinitionOut, PodOut, PoolOut, QueueOut, RunOut, UsageOut
-from ava.services.context import Context
 from ava.domain.model import Definition, Group, PodState, Pool, Queue, Quota, Run, Usage, User
 from ava.domain.resources import Resources
 from ava.domain.states import show
+from ava.schemas.common import Amounts, ProblemOut, QuotaIn, QuotaOut
+from ava.schemas.runs import DefinitionOut, PodOut, PoolOut, QueueOut, RunOut, UsageOut
+from ava.schemas.users import AuditOut, GroupOut, SecretOut, UserOut
+from ava.services.auth import email_confirmation
+from ava.services.context import Context
 
 HOUR = 3600
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ava.services.auth import permissions
-from ava.services.config import Config
-from ava.services.auth.caller import Caller
-from ava.services.runs.rules import sources
-from ava.schemas.data_sets import DataSetMake
 from ava.domain import data_sets
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.schemas.data_sets import DataSetMake
+from ava.services.auth import permissions
+from ava.services.auth.caller import Caller
+from ava.services.config import Config
+from ava.services.runs.rules import sources
 from ava.web import forms
 
 OWN = "folder"

@@ -10,10 +10,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from ava.domain.problems import ApiError, Problem
 from ava.http import errors
 from ava.schemas import validation
 from ava.services.auth.rate_limits import RateLimited
-from ava.domain.problems import Problem, ApiError
 from ava.web.request import HEADERS, PageRequest, look
 
 API = "/api/"

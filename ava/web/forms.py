@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from ava.domain.problems import ApiError, Problem
 from ava.http.requests import refused
 from ava.schemas.validation import problems
-from ava.domain.problems import Problem, ApiError
 
 M = TypeVar("M", bound=BaseModel)
 MOST = 300

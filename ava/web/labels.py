@@ -23,7 +23,7 @@ STATES = {
     "not-there": N_("Not there"),
     "not-known": N_("Not known yet"),
     "done": N_("Done"),
-    "refused": N_("ApiError"),
+    "refused": N_("Refused"),
 }
 TONES = {
     "queued": "wait",

@@ -6,8 +6,8 @@ from itertools import islice
 
 from fastapi import Response
 
-from ava.services import offboarding
 from ava.api.routes.runs import shown
+from ava.services import offboarding
 from ava.web.request import PageRequest
 
 MOST = 50

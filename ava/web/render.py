@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ava.web import assets, labels
-from ava.web.nodes import has_room
 from ava.web.i18n import LANGUAGES, Translator, catalogue, moment
+from ava.web.nodes import has_room
 
 if TYPE_CHECKING:
     from ava.web.request import PageRequest

@@ -17,11 +17,11 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from ava.domain.problems import ApiError, Problem
 from ava.services.auth.caller import COOKIE, CSRF, SAFE, Caller, by_session, csrf, new_secret, services_of
 from ava.services.auth.permissions import unauthenticated
 from ava.services.context import Context
-from ava.domain.problems import Problem, ApiError
-from ava.web import forms, render, i18n
+from ava.web import forms, i18n, render
 
 FORM_COOKIE = "__Host-ava-form"
 """Of who is not logged in: a random number, so that nobody logs others in from elsewhere."""
@@ -49,7 +49,7 @@ class PageRequest:
 
     request: Request
     who: Caller
-    words: words.Words
+    words: i18n.Translator
     form: forms.Form = field(default_factory=forms.Form)
     csrf: str = ""
     fresh: str = ""

@@ -18,7 +18,7 @@ CEPH = {
 }
 
 NEEDED = frozenset(["MDS_ALL_DOWN", "OSD_FULL", "PG_AVAILABILITY"])
-"""Health checks with which no phase can continue, and flags with which OSDs serve nothing (plugins/modules/avadm_ceph_wait.py)."""
+"""Health checks that stop every phase, and flags with which OSDs serve nothing (plugins/modules/avadm_ceph_wait.py)."""
 PAUSED = frozenset(["pauserd", "pausewr", "full", "noup", "noin"])
 
 NEEDS = {"pool": ("pools", "rules"), "rule": ("rules",), "entity": ("auth",), "fs": ("fs", "pools")}

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from ava.db.database import Database
+from ava.files.cache_stats import CacheStats
 from ava.kube.client import Client
 from ava.kube.resources import NAMESPACES, SERVICES, Kind
-from ava.files.cache_stats import CacheStats
-from ava.db.database import Database
 from tests.platform.alluxio import Alluxio
 from tests.unit.ava.operator.fake_cluster import now
 from tests.unit.fakes.roles import given, value

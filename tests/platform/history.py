@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 
+from ava.db.database import Database
 from ava.domain.amounts import UNLIMITED
 from ava.domain.model import Quota, Run
 from ava.domain.problems import ApiError
 from ava.domain.quota import whole
 from ava.domain.resources import FIELDS, Resources
-from ava.db.database import Database
 
 
 @dataclass

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ava.services.config import UserRegistry
-from ava.services.registry.images import PushedImages
 from ava.services.registry.client import Registries, Registry, connected
+from ava.services.registry.images import PushedImages
 from ava.services.registry.tokens import Signer, signer
 from tests.docker_client import Docker
 from tests.platform.registry import Process, Space, folder_of

@@ -273,7 +273,9 @@ def test_the_client_declares_all_that_it_imports_and_no_server(wheels):
         "kubernetes",
     }
     assert not [
-        n for n in names(wheels[CLIENT.name]) if n.startswith(("ava/db", "ava/services", "ava/web", "ava/api"))
+        n
+        for n in names(wheels[CLIENT.name])
+        if n.startswith(("ava/db", "ava/services", "ava/web", "ava/api"))
     ]
 
 

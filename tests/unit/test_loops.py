@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ava.kube.for_each import for_each
 from ava.kube.errors import Fenced, Unavailable
+from ava.kube.for_each import for_each
 from tests.unit.loops import nodeside, operator, operator_passes, others, scheduler, storage, volumes
 
 TOP = Path(__file__).parents[2]
@@ -30,13 +30,13 @@ OTHERS = {
     "ava/services/logs/live.py:LiveLogs._tail": "of one request",
     "ava/services/logs/follower.py:Follower._watch": "of one request",
     "ava/services/logs/victoria.py:KeptLogs.follow": "of one request",
-    "ava/cli/runs.py:until_ended": "a user's own command",
+    "ava/cli/runs.py:wait_until_finished": "a user's own command",
     "ava/cli/runs.py:_begun": "a user's own command",
-    "ava/client/data_sets.py:Data.upload": "a user's own command",
-    "ava/client/runs.py:Work.follow": "a user's own command",
+    "ava/client/data_sets.py:DataSetsApi.upload": "a user's own command",
+    "ava/client/runs.py:RunsApi.follow": "a user's own command",
     "ava/kube/client.py:Client.list": "pages of one list",
     "ava/kube/leader.py:Leader.run": "contends for the lead, whose record nobody but the programs may write",
-    "ava/scheduler/leader_session.py:Acting._patiently": "tries one thing until it is done, whatever is raised",
+    "ava/scheduler/leader_session.py:LeaderSession._patiently": "tries one thing until it is done, whatever is raised",
     "ava/db/listener.py:Listener._told": "waits for a message, and reads none",
     "ava/db/listener.py:Poller.wait": "waits for a message, and reads none",
     "nodeside/balancer.py:Services.follow": "ends by an exception, after which Services.run lists again",

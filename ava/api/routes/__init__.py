@@ -4,7 +4,30 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ava.api.routes import audit, cluster, confirmations, data_sets, definitions, groups, images, invitations, keys, logs, oidc, pushed_images, queues, registrations, registry, runs, model_services, sessions, tokens, usage, users, workbenches
+from ava.api.routes import (
+    audit,
+    cluster,
+    confirmations,
+    data_sets,
+    definitions,
+    groups,
+    images,
+    invitations,
+    keys,
+    logs,
+    model_services,
+    oidc,
+    pushed_images,
+    queues,
+    registrations,
+    registry,
+    runs,
+    sessions,
+    tokens,
+    usage,
+    users,
+    workbenches,
+)
 from ava.api.routes.common import router
 
 ALL = (

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from ava.services import pagination, serializers
-from ava.services.auth.caller import Someone
 from ava.api.routes.common import router
 from ava.schemas.common import Paged
 from ava.schemas.users import AuditOut
+from ava.services import pagination, serializers
+from ava.services.auth.caller import Someone
 
 routes = router("audit")
 

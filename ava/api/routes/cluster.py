@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ava.services.runs import capacity
-from ava.services.auth.caller import Someone
 from ava.api.routes.common import router
 from ava.schemas.runs import ClusterOut
+from ava.services.auth.caller import Someone
+from ava.services.runs import capacity
 
 routes = router("cluster")
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path
 
-from ava.http.responses import Json
-from ava.services.auth.caller import Caller
-from ava.schemas.common import ProblemDocument
-from ava.http.requests import StrictRoute
 from ava.domain.problems import ApiError, missing
+from ava.http.requests import StrictRoute
+from ava.http.responses import Json
+from ava.schemas.common import ProblemDocument
+from ava.services.auth.caller import Caller
 
 T = TypeVar("T")
 Ref = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ava.services.auth import email_confirmation
-from ava.services import serializers
-from ava.services.auth.caller import Someone
 from ava.api.routes.common import Ref, router
 from ava.api.routes.users import account
 from ava.schemas.users import ConfirmationUse, UserOut
+from ava.services import serializers
+from ava.services.auth import email_confirmation
+from ava.services.auth.caller import Someone
 
 routes = router("users")
 

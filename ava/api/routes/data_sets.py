@@ -6,15 +6,25 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from ava.services import pagination
-from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, myself, router
-from ava.services.runs.rules import sources
-from ava.schemas.common import Paged
-from ava.schemas.data_sets import DataSetMake, DataSetOut, ElsewhereOut, FolderOut, HomeOut, LimitIn, ShareIn, ShareOut, UseOut
 from ava.domain.data_sets import DataSet
 from ava.domain.folders import Folder, FolderKind
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.schemas.common import Paged
+from ava.schemas.data_sets import (
+    DataSetMake,
+    DataSetOut,
+    ElsewhereOut,
+    FolderOut,
+    HomeOut,
+    LimitIn,
+    ShareIn,
+    ShareOut,
+    UseOut,
+)
+from ava.services import pagination
+from ava.services.auth.caller import Caller, Someone
+from ava.services.runs.rules import sources
 
 routes = router("data sets")
 
@@ -105,7 +115,9 @@ def list_data_sets(who: Someone, query: Annotated[DataSetsQuery, Query()]) -> Pa
     who.may("data-sets.list-all" if query.all else "data-sets.list")
     scope = f"data sets {query.all}"
     found = who.services.store.data_sets(
-        reader=None if query.all else who.me.name, after=pagination.opened(who, query, scope), limit=query.limit
+        reader=None if query.all else who.me.name,
+        after=pagination.opened(who, query, scope),
+        limit=query.limit,
     )
     return pagination.page(who, found, scope, lambda one: _shape(who, one))
 
@@ -120,7 +132,9 @@ def make_data_set(body: DataSetMake, who: Someone) -> DataSetOut:
         sources.allowed(source, who.services.config)
         if body.quota is not None:
             what, remedy = "Only a folder of its own has a limit.", "Leave the limit out."
-            raise ApiError(422, Problem("quota-unfit", what, "body.quota", str(body.quota), "nothing", remedy))
+            raise ApiError(
+                422, Problem("quota-unfit", what, "body.quota", str(body.quota), "nothing", remedy)
+            )
     config = who.services.config
     with who.change("data-sets.make", f"data set {body.name}", source=source):
         made = who.services.store.add_data_set(

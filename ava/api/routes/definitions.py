@@ -7,18 +7,18 @@ from typing import Annotated, Any, Literal
 from fastapi import Header, Query, Response
 from pydantic import Field, ValidationError
 
-from ava.services import pagination, serializers
-from ava.services.runs import submit
-from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, router
 from ava.api.routes.runs import shown
+from ava.domain.model import Definition, Kind
+from ava.domain.problems import ApiError
+from ava.domain.spec import Spec
 from ava.schemas.common import Paged
 from ava.schemas.definitions import DefinitionMake, Start
 from ava.schemas.runs import DefinitionOut, RunOut
 from ava.schemas.validation import problems
-from ava.domain.model import Definition, Kind
-from ava.domain.problems import ApiError
-from ava.domain.spec import Spec
+from ava.services import pagination, serializers
+from ava.services.auth.caller import Caller, Someone
+from ava.services.runs import submit
 
 routes = router("definitions")
 KindName = Literal["workbench", "training", "service"]
@@ -62,7 +62,12 @@ def make_definition(body: DefinitionMake, who: Someone) -> DefinitionOut:
     store, kind = who.services.store, Kind(body.spec.kind)
     with who.change("definitions.make", f"{kind} {body.name}"):
         made = store.save_definition(
-            who.me.name, kind, body.name, submit.to_document(body.spec), who.services.clock(), replace=body.replace
+            who.me.name,
+            kind,
+            body.name,
+            submit.to_document(body.spec),
+            who.services.clock(),
+            replace=body.replace,
         )
     return serializers.definition(made)
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from ava.services import offboarding, pagination, serializers
-from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, router
-from ava.schemas.common import Paged, QuotaIn
-from ava.schemas.users import GroupMake, GroupOut, MemberOut
 from ava.domain.model import Group
 from ava.domain.problems import ApiError
+from ava.schemas.common import Paged, QuotaIn
+from ava.schemas.users import GroupMake, GroupOut, MemberOut
+from ava.services import offboarding, pagination, serializers
+from ava.services.auth.caller import Caller, Someone
 
 routes = router("groups")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ava.services.auth.caller import Someone
 from ava.api.routes.common import router
 from ava.schemas.runs import ImageOut
+from ava.services.auth.caller import Someone
 
 routes = router("images")
 

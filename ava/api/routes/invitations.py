@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ava.api.routes.common import router
+from ava.schemas.users import InvitationUse
 from ava.services.auth import invitations
 from ava.services.auth.caller import Anybody
 from ava.services.auth.rate_limits import network
-from ava.api.routes.common import router
-from ava.schemas.users import InvitationUse
 
 routes = router("invitations")
 

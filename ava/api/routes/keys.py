@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from cryptography.fernet import InvalidToken
 from fastapi import Header, Path
 
-from ava.services.auth import ssh_keys
-from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, myself, router
+from ava.domain.problems import ApiError, Problem
 from ava.schemas.common import KeyName
 from ava.schemas.users import KeyOut, KeyPut
+from ava.services.auth import ssh_keys
+from ava.services.auth.caller import Caller, Someone
 from ava.services.context import Context
-from ava.domain.problems import Problem, ApiError
 
 routes = router("keys")
 Kind = Literal["ssh", "deploy"]

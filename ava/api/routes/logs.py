@@ -11,18 +11,18 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from ava.services import metrics
-from ava.services.auth import recent_login
-from ava.schemas.encoding import encode
-from ava.services.auth.caller import Caller, Someone
-from ava.services.logs.interface import LogLine, LogBackendUnavailable, Target
-from ava.services.logs.follower import Follower
-from ava.services.auth.permissions import unauthenticated
 from ava.api.routes.common import Ref, router
 from ava.api.routes.runs import the_run
 from ava.domain import labels
 from ava.domain.model import Phase, Run
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.schemas.encoding import encode
+from ava.services import metrics
+from ava.services.auth import recent_login
+from ava.services.auth.caller import Caller, Someone
+from ava.services.auth.permissions import unauthenticated
+from ava.services.logs.follower import Follower
+from ava.services.logs.interface import LogBackendUnavailable, LogLine, Target
 
 routes = router("logs")
 Write = Callable[[LogLine], bytes]

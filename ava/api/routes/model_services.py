@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import Depends, Response
 
-from ava.services.auth import service_access
-from ava.services import serializers
-from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, router
 from ava.api.routes.runs import the_run
-from ava.schemas.model_services import Scale, ServiceOut
 from ava.domain.model import Run
+from ava.schemas.model_services import Scale, ServiceOut
+from ava.services import serializers
+from ava.services.auth import service_access
+from ava.services.auth.caller import Caller, Someone
 
 routes = router("services")
 

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from starlette.responses import RedirectResponse
 
+from ava.api.routes.common import router
+from ava.http.requests import any_query
+from ava.schemas.common import Answer
 from ava.services.auth import oidc_login, sessions
 from ava.services.auth.caller import services_of
-from ava.api.routes.common import router
-from ava.schemas.common import Answer
-from ava.http.requests import any_query
 
 routes = router("sessions")
 Long = Annotated[str | None, Query(max_length=4096)]

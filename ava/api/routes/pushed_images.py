@@ -7,17 +7,17 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict
 
-from ava.services.registry import deletions, usage, images
-from ava.services.auth.caller import Caller, Someone
-from ava.services.registry.images import Account, Image, PushedImages
-from ava.services.registry.client import split
-from ava.services.registry.repositories import LONGEST, OWNERS, group_of, named, owned
 from ava.api.routes.common import router
-from ava.schemas.common import GroupName, UserName
-from ava.schemas.images import ImageUseOut, PushedImageOut, PushedOut
 from ava.domain.model import ImageUse
 from ava.domain.names import shown
-from ava.domain.problems import Problem, ApiError, conflict, missing
+from ava.domain.problems import ApiError, Problem, conflict, missing
+from ava.schemas.common import GroupName, UserName
+from ava.schemas.images import ImageUseOut, PushedImageOut, PushedOut
+from ava.services.auth.caller import Caller, Someone
+from ava.services.registry import deletions, images, usage
+from ava.services.registry.client import split
+from ava.services.registry.images import Account, Image, PushedImages
+from ava.services.registry.repositories import LONGEST, OWNERS, group_of, named, owned
 
 routes = router("images")
 Name = Annotated[str, Path(min_length=1, max_length=LONGEST + 200)]
@@ -184,6 +184,15 @@ def _own_parts(image: Image, account: Account) -> list[Image]:
 
 
 def _unused(who: Caller, owner: str, image: Image, parts: list[str]) -> None:
+    if who.services.store.image_claimed(image.repository, who.services.clock()):
+        raise conflict(
+            "image-in-use",
+            "A run of an image of this repository is being started.",
+            "path.image",
+            "Try again in two minutes.",
+            found=shown(image.repository),
+            wanted="a repository of which no run is being started",
+        )
     if not (found := usage.of(image, usage.uses(who, owner), parts=parts)):
         return
     more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""

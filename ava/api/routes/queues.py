@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from fastapi import Header, Path
 
-from ava.services import serializers
-from ava.services.auth.caller import Someone
 from ava.api.routes.common import Ref, router
-from ava.schemas.common import SettingName
-from ava.schemas.runs import PoolOut, PoolPut, QueueOut, QueuePut, WaitingOut
 from ava.domain.model import Pool
 from ava.domain.problems import missing
+from ava.schemas.common import SettingName
+from ava.schemas.runs import PoolOut, PoolPut, QueueOut, QueuePut, WaitingOut
+from ava.services import serializers
+from ava.services.auth.caller import Someone
 
 routes = router("queues")
 Named = Annotated[SettingName, Path()]

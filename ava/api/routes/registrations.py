@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ava.services.auth import registration
-from ava.services import serializers
-from ava.services.auth.caller import Anybody
 from ava.api.routes.common import router
 from ava.schemas.users import Registration, UserOut
+from ava.services import serializers
+from ava.services.auth import registration
+from ava.services.auth.caller import Anybody
 
 routes = router("registration")
 
@@ -18,4 +18,6 @@ def register(body: Registration, who: Anybody) -> UserOut:
     registration.check_open(services, who.address, form=True)
     with who.change("registrations.make", f"user {body.name}"):
         hashed = services.passwords.hash(body.password)
-        return serializers.user(services, services.store.add_user(body.name, body.email, hashed, services.clock()))
+        return serializers.user(
+            services, services.store.add_user(body.name, body.email, hashed, services.clock())
+        )

@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from ava.api.routes.common import RESPONSES
+from ava.domain.names import shown
+from ava.domain.problems import ApiError, Problem
 from ava.http import errors
 from ava.http.responses import Json
+from ava.schemas.users import RegistryTokenOut
 from ava.services.auth.caller import by_basic, caller
 from ava.services.registry.images import check_room
-from ava.services.registry.tokens import grant, seconds
 from ava.services.registry.repositories import owned
-from ava.api.routes.common import RESPONSES
-from ava.schemas.users import RegistryTokenOut
-from ava.domain.names import shown
-from ava.domain.problems import Problem, ApiError
+from ava.services.registry.tokens import grant, seconds
 
 # Not as strict as the others: clients of the protocol send fields of their own, and a scope several times.
 routes = APIRouter(

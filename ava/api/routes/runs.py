@@ -8,16 +8,16 @@ from typing import Annotated, Literal
 from fastapi import Header, Query, Response
 from pydantic import Field
 
-from ava.services import pagination, serializers
-from ava.services.runs import submit
-from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import Ref, find, router
-from ava.schemas.common import Paged
-from ava.schemas.definitions import RunMake
-from ava.schemas.runs import PodOut, RunOut, Why
 from ava.domain import states
 from ava.domain.model import Kind, Phase, Run
 from ava.domain.problems import Problem
+from ava.schemas.common import Paged
+from ava.schemas.definitions import RunMake
+from ava.schemas.runs import PodOut, RunOut, Why
+from ava.services import pagination, serializers
+from ava.services.auth.caller import Caller, Someone
+from ava.services.runs import submit
 
 routes = router("runs")
 LOOKED_AT = 1000
@@ -83,11 +83,8 @@ def make_run(
     key = submit.key_of(idempotency_key, body.key)
     submit.check(who, who.me, body.spec)
     kind = Kind(body.spec.kind)
-    with (
-        who.change("runs.make", f"{kind} {body.name}"),
-        submit.saved_definition(who, kind, body.name, body.spec, replace=body.replace) as definition,
-    ):
-        run = submit.start(who, definition, body.spec, key)
+    with who.change("runs.make", f"{kind} {body.name}"):
+        run = submit.submit(who, kind, body.name, body.spec, key, replace=body.replace)
     response.headers["location"] = f"/api/v1/runs/{run.id}"
     return shown(who, [run])[0]
 

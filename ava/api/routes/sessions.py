@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from ava.services.auth import login, sessions
-from ava.services import serializers
-from ava.services.auth.caller import COOKIE, Someone, csrf, services_of
 from ava.api.routes.common import Ref, router
 from ava.schemas.users import Login, SecretOut, SessionOut
+from ava.services import serializers
+from ava.services.auth import login, sessions
+from ava.services.auth.caller import COOKIE, Someone, csrf, services_of
 
 routes = router("sessions")
 
@@ -37,7 +37,9 @@ def list_sessions(who: Someone) -> list[SecretOut]:
 def current(who: Someone) -> SessionOut:
     """Return who one is, and the session's CSRF token."""
     return SessionOut(
-        user=serializers.user(who.services, who.me), csrf=who.csrf if who.kind == "session" else "", kind=who.kind
+        user=serializers.user(who.services, who.me),
+        csrf=who.csrf if who.kind == "session" else "",
+        kind=who.kind,
     )
 
 

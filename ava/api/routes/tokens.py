@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ava.services.auth import credentials
-from ava.services import serializers
-from ava.services.auth.caller import PREFIX, Someone
 from ava.api.routes.common import Ref, find, router
+from ava.domain.problems import ApiError, Problem
 from ava.schemas.users import SecretOut, TokenMake, TokenOut
-from ava.domain.problems import Problem, ApiError
+from ava.services import serializers
+from ava.services.auth import credentials
+from ava.services.auth.caller import PREFIX, Someone
 
 routes = router("tokens")
 

@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 from fastapi import Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ava.services import serializers
-from ava.http.responses import Json
-from ava.services.auth.caller import Caller, Someone
 from ava.api.routes.common import find, router
+from ava.domain.problems import ApiError, Problem
+from ava.http.responses import Json
 from ava.schemas.runs import UsageReport
-from ava.domain.problems import Problem, ApiError
+from ava.services import serializers
+from ava.services.auth.caller import Caller, Someone
 
 routes = router("usage")
 USED = "gpu_hours", "cpu_hours", "memory_gib_hours"

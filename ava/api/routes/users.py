@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from ava.services.auth import email_confirmation, invitations
-from ava.services import offboarding, pagination, serializers
-from ava.services.auth.caller import Caller, Someone, new_secret
 from ava.api.routes.common import Ref, find, myself, router
+from ava.domain.model import User, UserState
+from ava.domain.problems import ApiError, Problem
 from ava.schemas.common import Paged
 from ava.schemas.users import DefaultGroup, InvitationOut, PasswordChange, UserChange, UserMake, UserOut
-from ava.domain.model import User, UserState
-from ava.domain.problems import Problem, ApiError
+from ava.services import offboarding, pagination, serializers
+from ava.services.auth import email_confirmation, invitations
+from ava.services.auth.caller import Caller, Someone, new_secret
 
 routes = router("users")
 
@@ -31,7 +31,9 @@ def list_users(who: Someone, query: Annotated[UsersQuery, Query()]) -> Paged[Use
     who.may("users.list")
     scope = f"users {query.state}"
     state = UserState(query.state) if query.state else None
-    found = who.services.store.users(state=state, after=pagination.opened(who, query, scope), limit=query.limit)
+    found = who.services.store.users(
+        state=state, after=pagination.opened(who, query, scope), limit=query.limit
+    )
     return pagination.page(who, found, scope, partial(serializers.user, who.services))
 
 

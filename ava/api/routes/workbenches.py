@@ -10,18 +10,18 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from ava.services import pagination
-from ava.services.workbenches import tickets
 from ava.api.internal_auth import name
-from ava.services.auth.caller import Anybody, Caller, Someone
 from ava.api.routes.common import Ref, find, router
 from ava.api.routes.runs import shown
-from ava.schemas.workbenches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
-from ava.schemas.common import Paged
 from ava.domain import workbench
 from ava.domain.idle import last_seen
 from ava.domain.model import Definition, Kind, Phase, Run
 from ava.domain.problems import missing
+from ava.schemas.common import Paged
+from ava.schemas.workbenches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
+from ava.services import pagination
+from ava.services.auth.caller import Anybody, Caller, Someone
+from ava.services.workbenches import tickets
 
 routes = router("workbenches")
 State = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -7,13 +7,13 @@ from typing import Literal
 
 import click
 
-from ava.schemas.data_sets import DataSetOut, FolderOut, HomeOut
 from ava.cli.app import App, as_json
 from ava.cli.output import ago, done, note, number, print_json, say, size, table
 from ava.cli.specfile import memory
 from ava.cli.verbs.admin import number_of
 from ava.cli.verbs.data_files import VERBS, find_set
 from ava.domain.data_sets import CACHED
+from ava.schemas.data_sets import DataSetOut, FolderOut, HomeOut
 
 WITH = click.Choice(["user", "group"])
 

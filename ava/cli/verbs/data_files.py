@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from ava.schemas.data_sets import DataSetOut
 from ava.cli.app import App, as_json
 from ava.cli.output import done, note, print_json, size, table
 from ava.client import Client
 from ava.client.data_sets import decoded_path, encoded_path
 from ava.domain.names import is_id
-from ava.domain.problems import Problem, ApiError, missing
+from ava.domain.problems import ApiError, Problem, missing
+from ava.schemas.data_sets import DataSetOut
 
 ENCODED = click.option(
     "--encoded",
@@ -67,7 +67,9 @@ def ls(app: App, set_: str, path: str, limit: int, encoded: bool, json_: bool) -
 @click.argument("set_", metavar="SET")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("path", default="")
-@click.option("--resume", metavar="UPLOAD", help="Continue with an upload that was cut, as its beginning said.")
+@click.option(
+    "--resume", metavar="UPLOAD", help="Continue with an upload that was cut, as its beginning said."
+)
 @click.option("--replace", is_flag=True, help="Also where a file of this name is there.")
 @ENCODED
 @as_json

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ava.schemas.images import ImageUseOut, PushedOut
 from ava.cli.app import App, as_json
 from ava.cli.output import ago, note, print_json, size, table
 from ava.client import Client
 from ava.domain.problems import ApiError
+from ava.schemas.images import ImageUseOut, PushedOut
 
 
 @click.group(invoke_without_command=True)

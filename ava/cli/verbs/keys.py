@@ -10,7 +10,7 @@ import click
 
 from ava.cli.app import App, as_json
 from ava.cli.output import done, print_json, table
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 KIND = click.Choice(["ssh", "deploy"])
 Kind = Literal["ssh", "deploy"]

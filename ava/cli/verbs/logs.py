@@ -8,9 +8,9 @@ import click
 
 from ava.cli.app import App, as_json, run_argument
 from ava.cli.output import note, print_json_line
-from ava.cli.times import INSTANT
 from ava.cli.runs import follow as follow_run
 from ava.cli.runs import print_line, resolve_run
+from ava.cli.times import INSTANT
 
 
 @click.command()

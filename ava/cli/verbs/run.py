@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ava.cli.param_types import CORES, SIZE
 from ava.cli.app import App, as_json
+from ava.cli.param_types import CORES, SIZE
 from ava.cli.runs import report_started
 
 

@@ -6,9 +6,9 @@ from typing import get_args
 
 import click
 
-from ava.schemas.users import Scope
 from ava.cli.app import App, as_json
 from ava.cli.output import ago, done, print_json, say, table
+from ava.schemas.users import Scope
 
 
 @click.group()

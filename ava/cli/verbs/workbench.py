@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ava.cli import output
-from ava.cli.param_types import CORES, SIZE
 from ava.cli.app import App, as_json
 from ava.cli.output import done, note, print_json, say, table
+from ava.cli.param_types import CORES, SIZE
 from ava.cli.runs import ENDED, PERIOD
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 if TYPE_CHECKING:
-    from ava.schemas.workbenches import SshOut, WorkbenchOut
     from ava.client import Client
+    from ava.schemas.workbenches import SshOut, WorkbenchOut
 
 BEGIN, END = "# ava: begin of workbenches", "# ava: end of workbenches"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ava.domain.model import Pool
 from ava.domain.placement.filter import obstacle
 from ava.domain.placement.free_resources import FreeResources
-from ava.domain.placement.model import Node, Pod, PlacementConstraints
+from ava.domain.placement.model import Node, PlacementConstraints, Pod
 from ava.domain.placement.score import NodeScores
 from ava.domain.resources import Resources
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ava.domain.model import Pool
+from ava.domain.placement.capacity import ClusterCapacity
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.feasibility import infeasible_reasons
-from ava.domain.placement.model import Gang, Node, Pod, PlacementConstraints
+from ava.domain.placement.model import Gang, Node, PlacementConstraints, Pod
 from ava.domain.placement.plan import place
-from ava.domain.placement.capacity import ClusterCapacity
 from ava.domain.spec import Role, Spec
 
 ANY = "any"
@@ -61,7 +61,9 @@ class ClusterSelector:
         """
         gang = gang_of(spec, pool, run, plain=plain)
         able = [
-            name for name in sorted(self._rooms) if not infeasible_reasons(spec, self._rooms[name], pool, plain)
+            name
+            for name in sorted(self._rooms)
+            if not infeasible_reasons(spec, self._rooms[name], pool, plain)
         ]
         fits: list[tuple[int, str]] = []
         for name in able:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ava.domain.amounts import number
+from ava.domain.placement.capacity import ClusterCapacity, NodeGroup
 from ava.domain.placement.reasons import nodes, some
-from ava.domain.placement.capacity import NodeGroup, ClusterCapacity
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 from ava.domain.spec import Role, Spec
@@ -12,7 +12,9 @@ from ava.domain.spec import Role, Spec
 _LABEL = {"gpu": "GPUs", "cpu": "cores", "memory": "memory"}
 
 
-def infeasible_reasons(spec: Spec, room: ClusterCapacity, pool: str, plain: str | None = None) -> list[Problem]:
+def infeasible_reasons(
+    spec: Spec, room: ClusterCapacity, pool: str, plain: str | None = None
+) -> list[Problem]:
     """Return why a run can never start in a cluster, even an idle one; empty where it could, or where that is not sure.
 
     Only what is proven is refused: a pod larger than every node, more pods of a role than all nodes hold, more in all than

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ava.domain.labels import GPU
 from ava.domain.model import Pool
-from ava.domain.placement.model import Node, Requirement, Taint, PlacementConstraints
+from ava.domain.placement.model import Node, PlacementConstraints, Requirement, Taint
 
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
 """Effects of taints that hold for what is placed from now on."""

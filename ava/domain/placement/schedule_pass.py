@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.reservations import holding
-from ava.domain.placement.model import Gang, Pod, PlacementConstraints
+from ava.domain.placement.model import Gang, PlacementConstraints, Pod
 from ava.domain.placement.plan import Shape, place, shape
 from ava.domain.placement.reasons import explain
+from ava.domain.placement.reservations import holding
 from ava.domain.problems import Problem
 
 log = logging.getLogger(__name__)

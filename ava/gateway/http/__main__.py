@@ -1,4 +1,4 @@
-"""`python -m ava.gateway.http --config FILE`: lets owners into their workbenches; health and metrics are on a port of their own."""
+"""`python -m ava.gateway.http --config FILE`: lets owners into their workbenches."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from ava.gateway.http import proxy
-from ava.gateway.http.app import HttpGateway
 from ava.gateway.http.api_client import ApiClient
+from ava.gateway.http.app import HttpGateway
 from ava.gateway.http.config import Config
 from ava.settings import ConfigError, load
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from ava.gateway.http import headers, pages, proxy
-from ava.gateway.http.api_client import ApiClient, AccessRefused
+from ava.gateway.http.api_client import AccessRefused, ApiClient
 from ava.gateway.http.budget import Budget
 from ava.gateway.http.config import Config
 from ava.gateway.http.connections import ConnectionTracker

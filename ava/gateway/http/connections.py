@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ava.gateway.http.api_client import ApiClient, AccessRefused
+from ava.gateway.http.api_client import AccessRefused, ApiClient
 
 log = logging.getLogger(__name__)
 AT_ONCE = 500

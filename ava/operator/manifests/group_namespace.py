@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ava.domain import labels
+from ava.domain.model import Kind, Run
 from ava.domain.workbench import PORTS as BENCH_PORTS
 from ava.operator.manifests.hostfile import service
-from ava.domain.model import Kind, Run
 from ava.operator.manifests.pod import TENSORBOARD_PORT, marks
 
 ALL: dict[str, Any] = {}

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ava.domain import labels
-from ava.operator.manifests import pod_parts
 from ava.domain.model import Run
 from ava.domain.spec import Serving
+from ava.operator.manifests import pod_parts
 
 PORT = "serve"
 HOST = f"{labels.PREFIX}/host"

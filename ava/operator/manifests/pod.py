@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from ava.operator.manifests import workbench_files, hostfile, pod_parts, model_service
 from ava.domain import disks, folders, labels, mpi
 from ava.domain.disks import Disk
 from ava.domain.folders import Bound
-from ava.operator.manifests.hostfile import Member
 from ava.domain.model import Group, Kind, Pool, Run, User
 from ava.domain.pod_status import RESTARTS
 from ava.domain.spec import Amount, Distributed, Role, Spec
+from ava.operator.manifests import hostfile, model_service, pod_parts, workbench_files
+from ava.operator.manifests.hostfile import Member
 from ava.operator.manifests.tf_config import tf_config
 
 NAME = f"{labels.PREFIX}/name"
@@ -237,7 +237,9 @@ def _main(place: PodContext, site: PodDefaults) -> dict[str, Any]:
         if hostfile.launcher(spec).name != role.name and not role.command:
             command = pod_parts.SSHD
     if place.run.kind is Kind.WORKBENCH:
-        container["volumeMounts"].append({"name": "bench", "mountPath": workbench_files.FOLDER, "readOnly": True})
+        container["volumeMounts"].append(
+            {"name": "bench", "mountPath": workbench_files.FOLDER, "readOnly": True}
+        )
         command = ("/bin/sh", f"{workbench_files.FOLDER}/start", *command)
     if place.disk is not None:
         container["volumeMounts"].append({"name": "disk", "mountPath": disks.PATH})

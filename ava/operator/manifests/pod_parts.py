@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ava.operator.manifests import hostfile
 from ava.domain.mpi import SSH
 from ava.domain.spec import Git
+from ava.operator.manifests import hostfile
 
 INIT = "/.ava-init"
 """Where a node's init is in every container."""

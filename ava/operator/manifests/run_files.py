@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ava.domain.model import Group, Kind, Run, User
+from ava.domain.spec import Spec
 from ava.operator.manifests import hostfile, pod_parts
 from ava.operator.manifests.hostfile import Member, service
-from ava.domain.model import Group, Kind, Run, User
 from ava.operator.manifests.pod import env_name, marks, variables
-from ava.domain.spec import Spec
 
 
 def config_map(run: Run, spec: Spec, members: Sequence[Member], owner: User, group: Group) -> dict[str, Any]:

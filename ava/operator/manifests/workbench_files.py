@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ava.domain import labels
+from ava.domain.model import Run
 from ava.domain.workbench import JUPYTER_PORT, SSH_PORT, service
 from ava.operator.manifests.hostfile import service as attempt
-from ava.domain.model import Run
 
 FOLDER = "/etc/ava/bench"
 KEYS = f"{labels.PREFIX}/keys"

@@ -18,11 +18,11 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from ava.domain.model import Group, User
+from ava.domain.problems import ApiError, Problem
 from ava.services.auth import permissions, recent_login
 from ava.services.auth import scopes as token_scopes
 from ava.services.context import Context
-from ava.domain.model import Group, User
-from ava.domain.problems import Problem, ApiError
 
 COOKIE = "__Host-ava"
 """The prefix makes browsers insist on Secure, on no Domain and on Path=/ (RFC 6265bis)."""

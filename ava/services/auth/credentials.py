@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from ava.domain.problems import ApiError, Problem
 from ava.services.auth.caller import digest, new_secret
 from ava.services.context import Context
-from ava.domain.problems import Problem, ApiError
 
 SESSIONS, TOKENS = 50, 100
 """Of one user at once."""

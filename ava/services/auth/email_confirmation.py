@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from urllib.parse import urlencode
 
+from ava.domain.model import User
+from ava.domain.problems import ApiError, Problem, conflict
 from ava.services.auth import one_time_links
 from ava.services.auth.caller import digest
 from ava.services.context import Context
-from ava.domain.model import User
-from ava.domain.problems import Problem, ApiError, conflict
 
 log = logging.getLogger("ava.api")
 DAYS = 3

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ava.domain.model import User, UserState
+from ava.domain.problems import ApiError, Problem, conflict
 from ava.services.auth import one_time_links
 from ava.services.auth.caller import digest
 from ava.services.context import Context
-from ava.domain.model import User, UserState
-from ava.domain.problems import Problem, ApiError, conflict
 
 DAYS = 7
 _KIND = "invitation"

@@ -11,10 +11,10 @@ from ldap3.core.exceptions import LDAPException, LDAPSASLPrepError
 from ldap3.utils.conv import escape_filter_chars
 from ldap3.utils.dn import escape_rdn
 
-from ava.services.unavailable import cause
-from ava.services.config import Ldap, LdapSearch
-from ava.services.auth.directory import LdapUnavailable
 from ava.domain.names import is_directory_name
+from ava.services.auth.directory import LdapUnavailable
+from ava.services.config import Ldap, LdapSearch
+from ava.services.unavailable import cause
 
 TIMEOUT = 5
 """Seconds to connect, and to be answered."""

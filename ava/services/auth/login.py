@@ -7,14 +7,14 @@ import logging
 
 from cryptography.fernet import InvalidToken
 
-from ava.services import metrics
-from ava.services.auth.directory import LdapUnavailable
-from ava.services.auth.caller import digest
-from ava.services.auth.rate_limits import RateLimited, network
-from ava.services.context import Context
 from ava.domain.model import User, UserState
 from ava.domain.names import account_name, is_directory_name, shown
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.services import metrics
+from ava.services.auth.caller import digest
+from ava.services.auth.directory import LdapUnavailable
+from ava.services.auth.rate_limits import RateLimited, network
+from ava.services.context import Context
 
 log = logging.getLogger("ava.api")
 KNOWN = "__Host-ava-known"

@@ -21,8 +21,8 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from ava.services.unavailable import cause
 from ava.services.config import Oidc
+from ava.services.unavailable import cause
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 TIMEOUT = httpx.Timeout(8.0, connect=4.0)
@@ -180,7 +180,9 @@ class Provider:
                 try:
                     self._keys = (now, KeySet.import_key_set(said))  # type: ignore[arg-type]
                 except (JoseError, ValueError, TypeError, KeyError) as error:
-                    raise OidcUnavailable(f"the provider's keys cannot be read: {type(error).__name__}") from None
+                    raise OidcUnavailable(
+                        f"the provider's keys cannot be read: {type(error).__name__}"
+                    ) from None
             return self._keys[1]
 
     def _endpoint(self, name: str, *, locked: bool = False) -> str:

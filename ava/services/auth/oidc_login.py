@@ -15,14 +15,14 @@ from urllib.parse import urlsplit
 
 from cryptography.fernet import InvalidToken
 
-from ava.services.auth import email_confirmation, login, registration
-from ava.services.auth.caller import digest, new_secret
-from ava.services.auth.oidc import Identity, OidcUnavailable, OidcRefused, Provider
-from ava.services.auth.rate_limits import network
-from ava.services.context import Context
 from ava.domain.model import User, UserState
 from ava.domain.names import account_name, email_problems, person_problems, shown
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.services.auth import email_confirmation, login, registration
+from ava.services.auth.caller import digest, new_secret
+from ava.services.auth.oidc import Identity, OidcRefused, OidcUnavailable, Provider
+from ava.services.auth.rate_limits import network
+from ava.services.context import Context
 
 COOKIE = "__Host-ava-oidc"
 LONGEST = timedelta(minutes=10)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from cryptography.fernet import InvalidToken
 
-from ava.services.auth.caller import digest
-from ava.services.context import Context
 from ava.domain.model import User, UserState
 from ava.domain.problems import ApiError, conflict
+from ava.services.auth.caller import digest
+from ava.services.context import Context
 
 
 class Link(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 LEAST, MOST = 12, 256
 """Characters. The upper bound keeps a request from costing more than another."""

@@ -9,7 +9,7 @@ from typing import cast
 
 import yaml
 
-from ava.domain.problems import Problem, ApiError, missing
+from ava.domain.problems import ApiError, Problem, missing
 
 WHO = ("anyone", "user", "owner", "member", "admin")
 
@@ -17,7 +17,9 @@ WHO = ("anyone", "user", "owner", "member", "admin")
 @cache
 def table() -> Mapping[str, frozenset[str]]:
     """Return action to who may; ValueError for a word that names nobody."""
-    data = cast(Mapping[str, list[str]], yaml.safe_load(Path(__file__).with_name("permissions.yml").read_text()))
+    data = cast(
+        Mapping[str, list[str]], yaml.safe_load(Path(__file__).with_name("permissions.yml").read_text())
+    )
     if wrong := {w for who in data.values() for w in who} - set(WHO):
         raise ValueError(f"permissions.yml: nobody is called {', '.join(sorted(wrong))}")
     return {action: frozenset(who) for action, who in data.items()}

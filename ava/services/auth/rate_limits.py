@@ -14,7 +14,7 @@ from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 
 def network(address: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from ava.services.context import Context
 from ava.domain.model import User
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.services.context import Context
 
 
 def since(services: Context) -> datetime | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ava.domain.problems import ApiError, Problem
 from ava.services.auth.rate_limits import network
 from ava.services.context import Context
-from ava.domain.problems import Problem, ApiError
 
 
 def check_open(services: Context, address: str, *, form: bool = False) -> None:

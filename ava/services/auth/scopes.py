@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import get_args
 
+from ava.domain.problems import ApiError, Problem
 from ava.schemas.users import Scope
-from ava.domain.problems import Problem, ApiError
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 Scopes = frozenset[str] | None

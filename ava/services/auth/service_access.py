@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from fastapi import Request
 
+from ava.db.database import Database
+from ava.domain.problems import ApiError, Problem, missing
 from ava.services.auth.caller import caller as by_request
 from ava.services.auth.caller import services_of
 from ava.services.auth.scopes import refusal
-from ava.domain.problems import Problem, ApiError, missing
-from ava.db.database import Database
 
 WHO = "x-ava-user"
 """Header that tells a service who calls; what a client sends under this name never reaches it."""

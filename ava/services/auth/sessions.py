@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from fastapi import Request, Response
 
+from ava.domain.model import User
 from ava.services.auth import credentials, login
 from ava.services.auth.caller import COOKIE, digest, services_of
-from ava.domain.model import User
 
 
 def begin(request: Request, response: Response, user: User) -> tuple[str, datetime]:

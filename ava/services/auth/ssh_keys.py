@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 
 RSA_LEAST = 2048
 """Bits; OpenSSH 9 refuses less too."""

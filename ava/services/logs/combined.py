@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from ava.services.logs.interface import LogLine, Logs, LogBackendUnavailable, Pods, Target, merged
+from ava.services.logs.interface import LogBackendUnavailable, LogLine, Logs, Pods, Target, merged
 
 
 class CombinedLogs:

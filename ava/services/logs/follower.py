@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from ava.schemas.encoding import encode
-from ava.services.logs.interface import LogLine, Logs, LogBackendUnavailable, Target
 from ava.domain.problems import ApiError
+from ava.schemas.encoding import encode
+from ava.services.logs.interface import LogBackendUnavailable, LogLine, Logs, Target
 
 PERIOD = 2.0
 """Seconds between two looks at the run and at the reader's right; a log-out ends a stream within that."""

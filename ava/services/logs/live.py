@@ -10,12 +10,22 @@ from datetime import UTC, datetime
 
 import aiohttp
 
-from ava.services.logs.interface import LONGEST, RECORD, LogLine, LogBackendUnavailable, Pods, Target, cut, merged, nanoseconds
-from ava.services.logs.secrets import NO_SECRETS, Secrets
 from ava.kube.access import Access
 from ava.kube.client import Client
 from ava.kube.errors import KubeError
 from ava.kube.resources import PODS
+from ava.services.logs.interface import (
+    LONGEST,
+    RECORD,
+    LogBackendUnavailable,
+    LogLine,
+    Pods,
+    Target,
+    cut,
+    merged,
+    nanoseconds,
+)
+from ava.services.logs.secrets import NO_SECRETS, Secrets
 
 MOST = 64
 """Pods of one run that are read at once."""
@@ -59,7 +69,9 @@ class LiveLogs:
         answers = await asyncio.gather(*asked)
         found = [answer for answer in answers if not isinstance(answer, str)]
         if not found:
-            raise LogBackendUnavailable("; ".join(str(a) for a in answers[:3]) or "no pod of the run is there")
+            raise LogBackendUnavailable(
+                "; ".join(str(a) for a in answers[:3]) or "no pod of the run is there"
+            )
         return merged((line for answer in found for line in answer), limit)
 
     async def follow(self, target: Target, pods: Pods, *, since: datetime) -> AsyncIterator[LogLine]:
@@ -80,7 +92,9 @@ class LiveLogs:
                 except TimeoutError:
                     broken = [t.exception() for t in tasks.values() if t.done() and not t.cancelled()]
                     if error := next(filter(None, broken), None):
-                        raise LogBackendUnavailable(f"a pod's log cannot be read: {type(error).__name__}") from error
+                        raise LogBackendUnavailable(
+                            f"a pod's log cannot be read: {type(error).__name__}"
+                        ) from error
                     if there is None and all(task.done() for task in tasks.values()):
                         return
         finally:

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import orjson
 
-from ava.services.config import LogStore
-from ava.services.logs.interface import LogLine, LogBackendUnavailable, Pods, Target, cut, merged, nanoseconds
 from ava.domain.lines import lines_async
+from ava.services.config import LogStore
+from ava.services.logs.interface import LogBackendUnavailable, LogLine, Pods, Target, cut, merged, nanoseconds
 from ava.settings import ConfigError
 
 LOG = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import httpx
 from pydantic import Field, TypeAdapter
 
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Distributed, Spec, Text
 from ava.settings import Strict
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 
-from ava.services.auth.caller import Caller
 from ava.domain.names import shown
 from ava.domain.problems import ApiError, conflict
+from ava.services.auth.caller import Caller
 
 LONGEST = timedelta(minutes=2)
 """For how long a removal counts that broke off: more than the registry's answer to one is waited for."""
@@ -47,6 +47,22 @@ def _over(who: Caller, id: str) -> None:
     # Where the database is away it is over in time by itself; what was done is done.
     with suppress(ApiError):
         who.services.store.image_deleted(id)
+
+
+@contextmanager
+def claimed(who: Caller, repository: str | None) -> Iterator[None]:
+    """Let nobody delete an image of a repository while a run of it is started; None: nothing to claim."""
+    if repository is None:
+        yield
+        return
+    store, id = who.services.store, secrets.token_hex(16)
+    store.claim_image(id, repository, who.services.clock() + LONGEST)
+    try:
+        yield
+    finally:
+        # Where the database is away the claim ends by itself.
+        with suppress(ApiError):
+            store.release_image(id)
 
 
 def wait(who: Caller, repository: str, where: str) -> None:

@@ -14,11 +14,11 @@ from typing import Annotated
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from ava.domain.amounts import number
+from ava.domain.problems import ApiError, Problem
 from ava.services.config import Config
 from ava.services.registry.client import Registry, connected, silent
 from ava.services.registry.tokens import Signer
-from ava.domain.amounts import number
-from ava.domain.problems import Problem, ApiError
 
 SECONDS = 15.0
 """A large account on a busy disk takes some."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ava.services.registry import deletions
-from ava.services.auth.caller import Caller
-from ava.services.registry.client import REPOSITORY, RegistryUnavailable, away, split, unknown
 from ava.domain.model import Group
 from ava.domain.problems import ApiError
 from ava.domain.spec import Spec
+from ava.services.auth.caller import Caller
+from ava.services.registry import deletions
+from ava.services.registry.client import REPOSITORY, RegistryUnavailable, away, split, unknown
 
 LONGEST = 255
 _SITE = "avadm"
@@ -60,6 +60,16 @@ def group_of(who: Caller, name: str) -> Group | None:
         if refused.status == 404:
             return None
         raise
+
+
+def user_repository(who: Caller, spec: Spec) -> str | None:
+    """Return the repository of a definition's image where it is the caller's or a group's of theirs; None else."""
+    pushed = who.services.config.user_registry
+    image = named(spec.image, pushed.host, pushed.pulled) if pushed is not None else None
+    if image is None:
+        return None
+    repository, _ = split(image.partition("/")[2])
+    return repository if owned(repository)[0] and _is_theirs(who, *owned(repository)) else None
 
 
 def resolve_user_image(who: Caller, spec: Spec, where: str = "body.spec") -> Spec:

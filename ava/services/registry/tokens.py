@@ -19,8 +19,8 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
 
-from ava.services.config import UserRegistry
 from ava.services.auth.caller import Caller
+from ava.services.config import UserRegistry
 from ava.services.registry.repositories import rights, scopes
 from ava.settings import ConfigError
 

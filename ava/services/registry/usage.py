@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ava.services.auth.caller import Caller
-from ava.services.registry.images import Image
-from ava.services.registry.client import split
-from ava.services.registry.repositories import named
 from ava.domain.model import ImageUse
+from ava.services.auth.caller import Caller
+from ava.services.registry.client import split
+from ava.services.registry.images import Image
+from ava.services.registry.repositories import named
 
 Uses = Mapping[tuple[str, str], Sequence[ImageUse]]
 """Repository and reference (tag or digest) to what names them."""

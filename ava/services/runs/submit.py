@@ -1,22 +1,22 @@
-"""Storing and starting: whatever is refused leaves nothing behind."""
+"""Submission of definitions: checked whole, then stored and started in one transaction."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 
+from ava.db.submissions import Submission
 from ava.services import metrics
 from ava.services.runs import capacity
 from ava.services.auth.caller import Caller
 from ava.services.runs.dependencies import predecessors
 from ava.services.registry.client import resolve_command
-from ava.services.registry.repositories import resolve_user_image
+from ava.services.registry import deletions
+from ava.services.registry.repositories import resolve_user_image, user_repository
 from ava.services.runs.rules import Site, problems
 from ava.services.runs.rules.images import resolve_catalog_image
 from ava.domain.model import Definition, Kind, Run, User
 from ava.domain.outline import size_problems
-from ava.domain.problems import Problem, ApiError, conflict, taken
+from ava.domain.problems import Problem, ApiError, taken
 from ava.domain.quota import never_fits
 from ava.domain.model_services import clamp
 from ava.domain.spec import Spec
@@ -41,23 +41,21 @@ def check(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> Non
 
 def wrong(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> list[Problem]:
     """Return all that is wrong with a definition, before it is sent."""
-    store, benches = who.services.store, who.services.config.workbenches
-    queues = {queue.name: queue for queue in store.queues()}
+    known, benches = who.services.store.submission_context(owner.name), who.services.config.workbenches
+    queues = {queue.name: queue for queue in known.queues}
     site = Site(
         queues,
-        store.pools(),
+        known.pools,
         tuple(who.services.config.clusters),
-        # Who clones nothing needs none: one question less of each submission.
-        tuple(store.keys(owner.name, "deploy")) if spec.git else (),
+        tuple(known.deploy_keys),
         where=where,
         git=who.services.config.git,
         images=who.services.config.images,
         disks=benches is not None and benches.disks,
     )
     found = [*problems(spec, site), *size_problems(to_document(spec), where)]
-    if owner.default_group is not None:
-        group = store.group(owner.default_group)
-        found += never_fits(spec.asks(), group.quota, f"group {group.name}")
+    if known.group is not None:
+        found += never_fits(spec.asks(), known.group.quota, f"group {known.group.name}")
     if spec.queue in queues:
         found += never_fits(spec.asks(), queues[spec.queue].quota, f"queue {spec.queue}")
     if not found:
@@ -98,70 +96,55 @@ def taken_name(who: Caller, kind: Kind, name: str, spec: Spec) -> list[Problem]:
     return list(taken(kind, name, found[0].id, "definition-exists").problems)
 
 
-@contextmanager
-def saved_definition(who: Caller, kind: Kind, name: str, spec: Spec, *, replace: bool = True) -> Iterator[Definition]:
-    """Store a definition for what is done inside; where that is refused, it is as it was before."""
-    store, clock, owner = who.services.store, who.services.clock, who.me.name
-    before = store.definitions(owner=owner, kind=kind, name=name, limit=1, whole=True).items
-    made = store.save_definition(owner, kind, name, to_document(spec), clock(), replace=replace)
-    try:
-        yield made
-    except ApiError:
-        # What was refused first is the answer: its run may have been made all the same, and then this is refused too.
-        with suppress(ApiError):
-            if not before:
-                store.delete_definition(made.id, clock())
-            elif before[0].spec != made.spec:
-                store.save_definition(owner, kind, name, before[0].spec, clock(), replace=True)
-        raise
+def submit(
+    who: Caller, kind: Kind, name: str, spec: Spec, key: str | None, *, replace: bool = True
+) -> Run:
+    """Store a definition and start it, both or neither; the same key again is the same run.
+
+    Raises:
+        ApiError: 409 for another definition of this name unless ``replace``, for a key that another run has, for an
+            owner without a group, for a workbench that runs.
+    """
+    services = who.services
+    with deletions.claimed(who, user_repository(who, spec)):
+        submission = _submission(who, spec, key)
+        made = services.store.submit_definition(
+            who.me.name, kind, name, submission, services.clock(), replace=replace
+        )
+    metrics.SUBMITS.labels("done").inc()
+    return made
 
 
 def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> Run:
-    """Make a run of a definition; the same key again is the same run.
+    """Start a stored definition; the same key again is the same run.
 
     Raises:
         ApiError: 409 for a key that another run has, for an owner without a group, for a workbench that runs.
     """
     services = who.services
-    services.rates.spend("submit", who.me.name, "runs")
-    kept = to_document(resolve_command(resolve_user_image(who, resolve_catalog_image(apply_replica_bounds(spec), services.config.images)), services.registries))
-    after = predecessors(who, spec)
-    try:
-        run = _submit(who, definition, spec, kept, key, after)
-    except ApiError as refused:
-        if refused.problems[0].code != "service-running":
-            raise
-        # A service that runs takes its new definition, and what it serves continues.
-        run = services.store.update_service(refused.problems[0].found, kept, services.clock())
-    service = definition.kind is Kind.SERVICE
-    same = service or _same(run.spec, kept, to_document(spec))
-    if run.definition != definition.id or not same:
-        raise conflict(
-            "key-used",
-            "This key belongs to another run.",
-            "Idempotency-Key",
-            "Use another key for another run.",
-            found=f"the key of run {run.id}",
-            wanted="a key that is new, or the same request",
-        )
+    with deletions.claimed(who, user_repository(who, spec)):
+        submission = _submission(who, spec, key)
+        made = services.store.start_definition(definition.id, submission, services.clock())
     metrics.SUBMITS.labels("done").inc()
-    return run
+    return made
 
 
-def _submit(
-    who: Caller, definition: Definition, spec: Spec, kept: Body, key: str | None, after: Sequence[str]
-) -> Run:
+def _submission(who: Caller, spec: Spec, key: str | None) -> Submission:
+    """Return how a definition is started: what is slow or remote is asked here, before the transaction."""
     services = who.services
-    return services.store.submit(
-        definition.id,
-        key or f"api-{secrets.token_hex(16)}",
-        services.clock(),
-        asks=apply_replica_bounds(spec).asks(),
-        spec=kept,
+    services.rates.spend("submit", who.me.name, "runs")
+    bounded = apply_replica_bounds(spec)
+    resolved = resolve_catalog_image(bounded, services.config.images)
+    resolved = resolve_command(resolve_user_image(who, resolved), services.registries)
+    return Submission(
+        key=key or f"api-{secrets.token_hex(16)}",
+        document=to_document(spec),
+        spec=to_document(resolved),
+        asks=bounded.asks(),
         queue=spec.queue,
         priority=spec.priority,
         cluster=spec.cluster,
-        after=after,
+        after=predecessors(who, spec),
     )
 
 
@@ -174,9 +157,3 @@ def apply_replica_bounds(spec: Spec) -> Spec:
     return spec.model_copy(
         update={"roles": (role.model_copy(update={"replicas": clamp(role.replicas, bounds)}),)}
     )
-
-
-def _same(before: Body, now: Body, said: Body) -> bool:
-    """Whether two requests with one key are one; what the site filled in (image, command) may be another by now."""
-    filled = {name: before[name] for name in ("image", "command") if now[name] != said[name]}
-    return before == now | filled

@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 
 import httpx
 
-from ava.services.config import Idle, LogStore
-from ava.services.prometheus import client
-from ava.services.context import Context
 from ava.domain import idle
-from ava.domain.workbench import Workbench
 from ava.domain.idle import Rule, Step
 from ava.domain.model import Run
 from ava.domain.problems import ApiError
+from ava.domain.workbench import Workbench
+from ava.services.config import Idle, LogStore
+from ava.services.context import Context
+from ava.services.prometheus import client
 
 log = logging.getLogger(__name__)
 EVERY = 60.0

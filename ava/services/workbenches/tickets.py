@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from cryptography.fernet import InvalidToken
 
+from ava.domain.problems import ApiError, Problem
 from ava.services.auth.encryption import Sealer
-from ava.domain.problems import Problem, ApiError
 
 TICKET_SECONDS = 60
 _TICKET, _COOKIE = "workbench ticket", "workbench cookie"

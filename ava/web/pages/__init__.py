@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from ava.web.pages import account, audit, charts, client, cluster, data_sets, definitions, auth, groups, home, images, new_run, queues, runs, keys_and_tokens, usage, users
+from ava.web.pages import (
+    account,
+    audit,
+    auth,
+    charts,
+    client,
+    cluster,
+    data_sets,
+    definitions,
+    groups,
+    home,
+    images,
+    keys_and_tokens,
+    new_run,
+    queues,
+    runs,
+    usage,
+    users,
+)
 
 ALL = (
     home,

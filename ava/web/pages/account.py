@@ -6,10 +6,10 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import confirmations, groups, sessions, users
 from ava.api.routes.common import Ref
-from ava.schemas.users import ConfirmationUse, DefaultGroup, PasswordChange, UserChange
 from ava.domain.problems import ApiError
+from ava.schemas.users import ConfirmationUse, DefaultGroup, PasswordChange, UserChange
 from ava.web import forms
-from ava.web.request import Someone, PageRequest
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 

@@ -13,7 +13,7 @@ from ava.domain.model import Definition, Run
 from ava.domain.names import is_id
 from ava.domain.problems import ApiError
 from ava.web import forms
-from ava.web.request import Someone, PageRequest
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 PAGE = 50

@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Response
 
-from ava.services.auth.caller import COOKIE
 from ava.api.routes import invitations, registrations, sessions
-from ava.schemas.users import InvitationUse, Login, Registration
 from ava.domain.problems import ApiError
+from ava.schemas.users import InvitationUse, Login, Registration
+from ava.services.auth.caller import COOKIE
 from ava.web import forms, i18n
-from ava.web.request import FORM_COOKIE, Anybody, Someone, PageRequest, local
+from ava.web.request import FORM_COOKIE, Anybody, PageRequest, Someone, local
 
 routes = APIRouter()
 YEAR = 365 * 86400

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.http.responses import Json
 from ava.api.routes import runs
 from ava.api.routes.common import Ref
 from ava.domain.labels import namespace
 from ava.domain.model import Phase
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.http.responses import Json
 from ava.web import metrics
-from ava.web.request import HEADERS, Someone
 from ava.web.i18n import N_
+from ava.web.request import HEADERS, Someone
 
 routes = APIRouter()
 TITLES = {

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import data_sets
 from ava.api.routes.common import Ref
-from ava.schemas.data_sets import DataSetOut, LimitIn, ShareIn
 from ava.domain.problems import ApiError
-from ava.web import forms, data_source_form
-from ava.web.request import Someone, PageRequest
+from ava.schemas.data_sets import DataSetOut, LimitIn, ShareIn
+from ava.web import data_source_form, forms
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 PAGE = 50

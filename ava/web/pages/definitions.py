@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import definitions, runs, model_services, workbenches
+from ava.api.routes import definitions, model_services, runs, workbenches
 from ava.api.routes.common import Ref
 from ava.schemas.model_services import ServiceOut
 from ava.schemas.runs import RunOut
-from ava.web import forms, labels, definition_form
-from ava.web.request import Someone, PageRequest
+from ava.web import definition_form, forms, labels
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 PAGE = 25

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import data_sets, groups, users
 from ava.api.routes.common import Ref
+from ava.domain.problems import ApiError
 from ava.schemas.common import QuotaIn, UserName
 from ava.schemas.users import GroupMake
-from ava.domain.problems import ApiError
-from ava.web import offboarding, forms, quotas
-from ava.web.request import Someone, PageRequest
+from ava.web import forms, offboarding, quotas
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 PAGE = 50

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.services.runs import capacity
 from ava.api.routes import groups, runs
 from ava.domain.model import UserState
+from ava.services.runs import capacity
 from ava.web.nodes import by_model, sorted_nodes
 from ava.web.request import Someone
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from ava.api.routes import images, pushed_images
 from ava.domain.problems import ApiError
 from ava.web import forms
-from ava.web.request import Someone, PageRequest
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 

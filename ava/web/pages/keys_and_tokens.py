@@ -6,11 +6,11 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import keys, tokens
 from ava.api.routes.common import Ref
+from ava.domain.problems import ApiError
 from ava.schemas.common import KeyName
 from ava.schemas.users import KeyPut, TokenMake
-from ava.domain.problems import ApiError
 from ava.web import forms
-from ava.web.request import Someone, PageRequest
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 
@@ -54,7 +54,9 @@ def delete_key(kind: keys.Kind, name: keys.Name, visit: Someone) -> Response:
     return visit.go("/keys", done="deleted")
 
 
-def _tokens(visit: PageRequest, refused: ApiError | None = None, made: str = "", status: int = 200) -> Response:
+def _tokens(
+    visit: PageRequest, refused: ApiError | None = None, made: str = "", status: int = 200
+) -> Response:
     return visit.page(
         "tokens.html",
         status,

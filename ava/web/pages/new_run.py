@@ -7,17 +7,17 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ava.services.runs import capacity, submit
 from ava.api.routes import data_sets, definitions, groups, images, queues, runs
+from ava.domain.model import Kind
+from ava.domain.problems import ApiError, Problem, conflict, missing
+from ava.domain.resources import Resources
 from ava.schemas.definitions import DefinitionMake, RunMake
 from ava.schemas.runs import ClusterOut, DefinitionOut, NodeOut
-from ava.domain.model import Kind
-from ava.domain.problems import Problem, ApiError, conflict, missing
-from ava.domain.resources import Resources
-from ava.web import forms, labels, definition_form
-from ava.web.nodes import by_model, sorted_nodes
-from ava.web.request import Someone, PageRequest
+from ava.services.runs import capacity, submit
+from ava.web import definition_form, forms, labels
 from ava.web.i18n import N_
+from ava.web.nodes import by_model, sorted_nodes
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 KINDS = {plural: kind for kind, plural in labels.PLURALS.items()}
@@ -31,7 +31,13 @@ def _like(visit: PageRequest, kind: str) -> str:
 
 
 def _page(
-    visit: PageRequest, plural: str, values: Any, like: str, refused: ApiError | None = None, *, again: str = ""
+    visit: PageRequest,
+    plural: str,
+    values: Any,
+    like: str,
+    refused: ApiError | None = None,
+    *,
+    again: str = "",
 ) -> Response:
     kind = KINDS[plural]
     told = capacity.shown(visit.services)
@@ -244,7 +250,9 @@ def _check(visit: PageRequest, kind: str) -> Response:
     except ApiError as refused:
         found = list(refused.problems)
     empty = {name for name in ("name", "image") if not form.text(name)}
-    found = [p for p in found if definition_form.field_of(p.where, like, form) not in empty and p.code not in LATER]
+    found = [
+        p for p in found if definition_form.field_of(p.where, like, form) not in empty and p.code not in LATER
+    ]
     return visit.page(
         "check.html",
         problems=found,

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import queues
 from ava.api.routes.common import Ref
+from ava.domain.problems import ApiError
 from ava.schemas.common import QuotaIn, SettingName
 from ava.schemas.runs import PoolPut, QueuePut
-from ava.domain.problems import ApiError
 from ava.web import forms, quotas
-from ava.web.request import Someone, PageRequest
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ava.services.auth.caller import Caller
-from ava.api.routes import definitions, runs, model_services, workbenches
+from ava.api.routes import definitions, model_services, runs, workbenches
 from ava.api.routes.common import Ref
-from ava.schemas.definitions import Start
-from ava.schemas.model_services import Scale
 from ava.domain.model import Kind, Phase, Run
 from ava.domain.problems import ApiError
-from ava.web import forms, labels, definition_form
-from ava.web.request import Someone, PageRequest
+from ava.schemas.definitions import Start
+from ava.schemas.model_services import Scale
+from ava.services.auth.caller import Caller
+from ava.web import definition_form, forms, labels
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 PAGE = 25

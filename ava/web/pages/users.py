@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.services.auth import invitations
-from ava.services import serializers
 from ava.api.routes import confirmations, groups, users
 from ava.api.routes.common import Ref
+from ava.domain.problems import ApiError, Problem
 from ava.schemas.common import GroupName
 from ava.schemas.users import InvitationOut, PasswordChange, UserChange, UserMake
-from ava.domain.problems import Problem, ApiError
-from ava.web import offboarding, forms
-from ava.web.request import Someone, PageRequest
+from ava.services import serializers
+from ava.services.auth import invitations
+from ava.web import forms, offboarding
+from ava.web.request import PageRequest, Someone
 
 routes = APIRouter()
 PAGE = 50

@@ -61,7 +61,7 @@ STOPPED = {
     "accept": "What nodes were measuring ends there by itself. The same command measures from the start.",
     "apply": "What nodes had begun ends there by itself. The same command resumes where it stopped.",
     "artifacts": "What was being built is restarted by the same command; what is in the cache stays.",
-    "ava": "The same command continues: what is done is left alone. A link that was not shown is recreated by `avadm ava invite`.",
+    "ava": "Run the command again to continue. `avadm ava invite` makes a link that was not shown again.",
     "bootstrap": "The same command continues: what is done is left alone.",
     "database": "What a node had begun ends there by itself. A restore: the same command begins again; former data are kept.",
     "doctor": "It changes nothing. What nodes were asked ends there by itself.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import tenacity
 
-from ava.client import Client, Refused, Unreachable
+from ava.client import ApiError, Client, Unreachable
 from avadm.findings import Finding
 from avadm.people.changes import Change
 from avadm.people.reach import findings
@@ -64,7 +64,7 @@ def apply(
             if change.invite:
                 done.links.append(link(ava, host, change.invite))
                 hand(done.links[-1])
-        except Refused as refused:
+        except ApiError as refused:
             done.findings += findings(refused, change.where, f"{change.about}: {change.what}")
             if isinstance(refused, Unreachable):
                 break
@@ -72,7 +72,7 @@ def apply(
 
 
 def link(ava: Client, host: str, user: str) -> Link:
-    """Return a new link for a user; Refused where the user cannot choose a password here."""
+    """Return a new link for a user; ApiError where the user cannot choose a password here."""
     made = ava.invite(user)
     return Link(user, f"https://{host}/invitation#{made.invitation}", f"{made.until:%Y-%m-%d %H:%M} UTC")
 
@@ -80,7 +80,7 @@ def link(ava: Client, host: str, user: str) -> Link:
 def _patiently(change: Change, ava: Client) -> None:
     # Nothing was done where there were too many changes in a minute; it can be asked for again, whatever it is.
     retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(lambda e: isinstance(e, Refused) and e.status == 429),
+        retry=tenacity.retry_if_exception(lambda e: isinstance(e, ApiError) and e.status == 429),
         stop=tenacity.stop_after_delay(PATIENCE),
         wait=tenacity.wait_exponential(multiplier=1, max=20),
         reraise=True,

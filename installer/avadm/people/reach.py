@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 from ava.client.pinned_host import http_pinned
 from avadm.components import ava as platform
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
@@ -76,15 +76,15 @@ def administrator(file: SiteFile, fleet: Fleet, name: str | None) -> Iterator[Wa
     with Client(f"https://{host}", token=f"ava_{words[1]}.{secret}", http=http) as client:
         try:
             yield Way(client, words[0])
-        except Refused as refused:
+        except ApiError as refused:
             raise AvadmError(findings(refused), EXIT_COULD_NOT_RUN) from refused
         finally:
             # Where it cannot be ended it ends by itself within the hour.
-            with suppress(Refused):
+            with suppress(ApiError):
                 client.logout()
 
 
-def findings(refused: Refused, where: str = "", what: str = "") -> list[Finding]:
+def findings(refused: ApiError, where: str = "", what: str = "") -> list[Finding]:
     """Return what the platform says as findings; ``where``: what in the file has led to it, ``what``: what was to be done."""
     return [
         Finding(

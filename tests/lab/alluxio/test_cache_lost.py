@@ -28,7 +28,9 @@ def test_nothing_wrong_is_read_while_a_part_is_lost(cache, files, tried, part):
     time.sleep(6)
     node = writer if part == "worker" else cache.master
     note = tried(
-        f"cache {part}", f"avadm-alluxio-{part} is killed under reads", "nothing wrong is read; reads continue"
+        f"cache {part}",
+        f"avadm-alluxio-{part} is killed under reads",
+        "nothing wrong is read; reads continue",
     )
     cache.sh(node, f"nohup sh -c 'sleep 8; systemctl kill -s KILL avadm-alluxio-{part}' >/dev/null 2>&1 &")
     said = cache.sh(cache.reader, LOOP.format(seconds=60, seen=seen, sums=sums), timeout=240)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 from avadm.components import ava
 from avadm.sitefile.load import load
 from tests.lab.ava.bench_people import bench, gateway, people  # noqa: F401 - fixtures
@@ -114,7 +114,7 @@ def day(platform, authority):
     name = f"user-{platform.admin}"
     user = Client(f"https://{platform.host}", ca=authority)
     user.register(name, f"{name}@example.org", platform.password)
-    with pytest.raises(Refused):  # not before an administrator has approved it
+    with pytest.raises(ApiError):  # not before an administrator has approved it
         user.login(name, platform.password)
     admin.approve(name)
     admin.make_group(name, {"gpu": CARDS, "cpu": 4000, "memory": 4 * 2**30})

@@ -6,7 +6,7 @@ import threading
 import time
 from types import SimpleNamespace
 
-from ava.client import Refused
+from ava.client import ApiError
 from ava.domain.model import Quota
 from ava.domain.resources import Resources
 from tests.platform.history import History, Operation, overruns
@@ -76,7 +76,7 @@ class Load:
                 if there < ABREAST:
                     made += 1
                     self._start(user, f"small-{number}-{made}", dice)
-            except Refused as refused:
+            except ApiError as refused:
                 # The group's quota may have been lowered below what one run asks for.
                 if refused.status not in (*AWAY, 422, 429):
                     self.errors.append(f"user {number}: {refused}")
@@ -135,7 +135,7 @@ class Load:
     def _set(self, name, gpu):
         try:
             self.admin.set_quota(name, {"gpu": gpu, "cpu": None, "memory": None, "storage": None})
-        except Refused as refused:
+        except ApiError as refused:
             if refused.status in AWAY:
                 # A proxy's own answer leaves open whether the API behind it did something.
                 raise ConnectionError from refused

@@ -8,7 +8,7 @@ import time
 import uuid
 from dataclasses import dataclass
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 from ava.client.transport import http_client
 from tests.lab.ava.books import alive, books, database_of, given, shared_cards
 from tests.lab.ava.load import AWAY, SMALL
@@ -72,7 +72,7 @@ class Scene:
         while True:
             try:
                 return self.probe.start(name, body, key=key).id
-            except Refused as refused:
+            except ApiError as refused:
                 if refused.status not in AWAY:
                     raise
                 time.sleep(0.5)
@@ -81,7 +81,7 @@ class Scene:
         """Wait until a run is as wanted (a function of it) and return it; answers that fail are asked for again."""
         end, now = time.monotonic() + seconds, None
         while True:
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(ApiError):
                 now = self.probe.run(run)
                 if wanted(now):
                     return now

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 from tests.lab.ava.day import ENDED, SMALL
 from tests.lab.waiting import until
 
@@ -125,7 +125,7 @@ def test_a_data_set_is_sent_shared_read_and_written_by_one(day, admin, tmp_path)
         data_sets=[{"name": "digits", "write": True}],
         roles=[{"each": SMALL}],
     )
-    with pytest.raises(Refused) as busy:
+    with pytest.raises(ApiError) as busy:
         day.user.delete_data_set(one.id)
     assert busy.value.problems[0].code == "data-set-in-use"
     reasons = until(lambda: day.user.why(writes).reasons, 10)
@@ -135,7 +135,7 @@ def test_a_data_set_is_sent_shared_read_and_written_by_one(day, admin, tmp_path)
     day.succeeded(writes)
     assert "made" in {e.name for e in day.user.files(one.id)}
     day.user.delete_data_set(one.id)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         day.user.data_set(one.id)
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 from tests.lab.ava.conftest import image_of
 from tests.lab.faults.planting import planted
 from tests.lab.waiting import until
@@ -109,7 +109,7 @@ def test_more_containers_than_cards_run_at_once_and_no_card_has_more_than_its_sl
 
 
 def test_two_slots_are_refused_and_a_whole_card_is_given_elsewhere(tenant):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         tenant.start("two", gpu=2)
     assert [p.code for p in refused.value.problems] == ["one-slot"]
     whole = tenant.start("whole", queue="default")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 
 pytestmark = pytest.mark.lab
 
@@ -59,7 +59,7 @@ groups:
         with Client(f"https://{platform.host}", ca=authority) as user:
             invitation = link["url"].partition("#")[2]
             user.use_invitation(invitation, platform.password)
-            with pytest.raises(Refused):
+            with pytest.raises(ApiError):
                 user.use_invitation(invitation, "another long password")
             user.login(name, platform.password)
             assert [g.name for g in user.groups()] == [group]

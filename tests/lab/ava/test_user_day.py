@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ava.client import Refused
+from ava.client import ApiError
 from tests.lab.ava.day import CARDS, ENDED, SMALL
 
 pytestmark = pytest.mark.lab
@@ -47,7 +47,7 @@ def test_what_waits_says_why_and_runs_once_there_is_room(day):
     day.until(first, "running")
     second = day.start("second", "print('at last')", roles=[{"each": {**SMALL, "gpu": 1}}])
     day.until(second, "queued")
-    with pytest.raises(Refused) as never:
+    with pytest.raises(ApiError) as never:
         day.start("never", "", roles=[{"each": {**SMALL, "gpu": CARDS + 1}}])
     assert never.value.problems[0].remedy
     until = time.monotonic() + 20

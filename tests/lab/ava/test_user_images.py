@@ -8,7 +8,7 @@ import time
 import httpx
 import pytest
 
-from ava.client import Client, Refused
+from ava.client import ApiError, Client
 from tests.docker_client import Docker
 from tests.lab.ava.conftest import image_of
 from tests.lab.ava.day import SMALL
@@ -54,7 +54,7 @@ def test_a_user_pushes_an_image_and_runs_it_and_nobody_else_does(day, docker, pl
     own = f"users/{day.group}/mine:{int(time.time())}"
     assert docker.copy(source, own) == 201
     day.succeeded(day.start("own-image", "print('mine')", image=own, roles=[{"each": SMALL}]))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         stranger.start("stolen", {"image": own, "command": ["true"]})
     assert [p.code for p in refused.value.problems] == ["image-unknown"]
     assert docker.copy(source, "users/somebody-else/theirs:1") == 401
@@ -96,10 +96,10 @@ def test_a_user_sees_and_deletes_what_is_theirs_once_nothing_uses_it(day, docker
     assert image.size > 2**20
     assert account(day).used >= image.size
     day.user.define("kept", {"image": own, "command": ["true"]})
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         day.user.delete_pushed_image(own)
     assert codes(refused) == ["image-in-use"]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         stranger.delete_pushed_image(own)
     assert codes(refused) == ["not-found"]
     [kept] = day.user.definitions(name="kept")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ava.client import Refused
+from ava.client import ApiError
 from tests.lab.ava.conftest import authority, day, platform  # noqa: F401
 from tests.lab.ava.day import SMALL
 from tests.lab.database.test_backups import backed  # noqa: F401
@@ -64,7 +64,7 @@ def known(user, run):
     """Return whether the platform answers for a run, and knows it."""
     try:
         return bool(user.run(run))
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status != 404:
             raise
         return False

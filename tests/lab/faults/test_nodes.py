@@ -5,10 +5,10 @@ import pytest
 from tests.lab.faults.drive import (
     avadm,
     clean_end,
+    fixed,
     healthy,
     in_mid_run,
     latest,
-    fixed,
     reachable,
     services,
     start,

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from ava.api.admin import sealing_key
-from ava.client import Client, ApiError, Unreachable
+from ava.client import ApiError, Client, Unreachable
 from ava.db.database import migrate
 from tests.platform.postgres import PASSWORD, Server
 

@@ -8,9 +8,9 @@ import time
 import ldap3
 import pytest
 
-from ava.services.config import Ldap, LdapSearch
 from ava.services.auth.directory import LdapUnavailable
 from ava.services.auth.ldap import LdapDirectory
+from ava.services.config import Ldap, LdapSearch
 from tests.platform.slapd import BASE, WORD, Slapd
 
 pytestmark = pytest.mark.platform

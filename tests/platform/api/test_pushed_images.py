@@ -19,8 +19,8 @@ from joserfc.jwk import ECKey
 
 from avadm.artifacts import programs
 from tests.docker_client import MANIFEST, Docker
-from tests.platform.registry_env import REALM, SERVICE, Town, town_in
 from tests.platform.packages import unpacked
+from tests.platform.registry_env import REALM, SERVICE, Town, town_in
 from tests.unit.ava.api.site import codes, problems
 from tests.unit.fakes.roles import ROLES
 

@@ -14,9 +14,9 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
+from ava.domain.model import UserState
 from ava.services.config import UserRegistry
 from ava.services.registry.tokens import signer
-from ava.domain.model import UserState
 from bench.control_plane import Authority
 from tests.docker_client import MANIFEST, Docker
 from tests.platform.registry_env import REALM, SERVICE, Town, town_in

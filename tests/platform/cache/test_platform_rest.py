@@ -5,11 +5,11 @@ import asyncio
 import httpx
 import pytest
 
+from ava.db.database import open_database
+from ava.files.cache_stats import BROWSE, MOUNTS
 from ava.kube.client import Client
 from ava.kube.errors import Denied
 from ava.kube.resources import SERVICES
-from ava.files.cache_stats import BROWSE, MOUNTS
-from ava.db.database import open_database
 from tests.platform.alluxio import Alluxio
 from tests.platform.cache_services import PROXY, SERVICE, STORAGE, SYSTEM, measured, own_address
 from tests.unit.ava import migrated_database

@@ -14,9 +14,9 @@ from datetime import timedelta
 from statistics import quantiles
 from typing import Any
 
+from ava.db.database import Database
 from ava.domain.model import Outcome, Phase
 from ava.domain.resources import Resources
-from ava.db.database import Database
 from tests.platform.db.old_site import GROUPS, USERS, room
 from tests.unit.ava.db.world import NOW, SPEC, World
 

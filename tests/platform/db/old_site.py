@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
+from ava.db.database import Database, migrate, open_database
 from ava.domain.model import Quota
 from ava.domain.names import new_id
-from ava.db.database import Database, migrate, open_database
 from tests.platform.postgres import Server
 from tests.unit.ava.db.world import NOW, World
 

@@ -10,10 +10,10 @@ from math import inf
 
 import pytest
 
+from ava.db.database import open_database
 from ava.domain.model import Outcome, Quota
 from ava.domain.problems import ApiError
 from ava.domain.resources import Resources
-from ava.db.database import open_database
 from tests.platform.history import History, disagreements, overruns
 from tests.unit.ava.db.world import NOW, SPEC, World
 

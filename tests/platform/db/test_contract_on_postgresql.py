@@ -10,9 +10,9 @@ from tests.unit.ava.db.test_db_data_sets import *
 from tests.unit.ava.db.test_db_definitions import *
 from tests.unit.ava.db.test_db_groups import *
 from tests.unit.ava.db.test_db_outbox import *
-from tests.unit.ava.db.test_db_users import *
+from tests.unit.ava.db.test_db_queues import *
 from tests.unit.ava.db.test_db_races import *
 from tests.unit.ava.db.test_db_runs import *
-from tests.unit.ava.db.test_db_queues import *
+from tests.unit.ava.db.test_db_users import *
 
 pytestmark = pytest.mark.platform

@@ -6,10 +6,10 @@ import threading
 import pytest
 from sqlalchemy import select
 
-from ava.domain.model import Kind, Outcome, Phase
-from ava.domain.problems import ApiError
 from ava.db.database import open_database
 from ava.db.tables_folders import data_sets
+from ava.domain.model import Kind, Outcome, Phase
+from ava.domain.problems import ApiError
 from tests.unit.ava.db.world import NOW, ONE, SPEC, World
 
 pytestmark = pytest.mark.platform

@@ -15,17 +15,17 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import text
 
-from ava.services.workbenches import tickets
-from ava.services.config import Config, Jump, Workbenches
 from ava.api.internal_auth import Alive, Check, InternalAuth, Key
-from ava.services.auth.caller import digest
-from ava.services.auth.passwords import Passwords
-from ava.services.auth.encryption import Sealer
-from ava.services.context import new_context
-from ava.domain.names import new_id
 from ava.db.database import open_database
 from ava.db.tables import definitions, keys, pods, runs, secrets
 from ava.db.tables_workbenches import benches
+from ava.domain.names import new_id
+from ava.services.auth.caller import digest
+from ava.services.auth.encryption import Sealer
+from ava.services.auth.passwords import Passwords
+from ava.services.config import Config, Jump, Workbenches
+from ava.services.context import new_context
+from ava.services.workbenches import tickets
 from tests.platform.db.old_site import people
 from tests.unit.ava.db.world import NOW, SPEC, World
 

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from ava.domain.problems import ApiError
 from ava.db.database import open_database
+from ava.domain.problems import ApiError
 from tests.unit.ava.db.world import NOW
 
 pytestmark = pytest.mark.platform

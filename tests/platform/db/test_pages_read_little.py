@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import event, text
 
-from ava.domain.model import Kind, Phase
 from ava.db.database import open_database
+from ava.domain.model import Kind, Phase
 from tests.platform.db.old_site import fill, people
 from tests.unit.ava.db.world import World
 

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
+from ava.db.database import migrate, open_database
 from ava.domain.model import Topic
 from ava.domain.problems import ApiError
-from ava.db.database import migrate, open_database
-from tests.platform.postgres import Server
 from tests.platform.db.test_concurrency import check, work
+from tests.platform.postgres import Server
 from tests.unit.ava.db.world import World
 
 pytestmark = pytest.mark.platform

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
+from ava.db.database import open_database
 from ava.domain.model import Phase, Pool
 from ava.domain.problems import ApiError
-from ava.db.database import open_database
 from tests.unit.ava.db.world import NOW, World
 
 pytestmark = pytest.mark.platform

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from ava.domain.model import Outcome
 from ava.db.database import migrate, open_database
+from ava.domain.model import Outcome
 from tests.unit.ava.db.test_db_migrations import ORDER, upgrade, write
 from tests.unit.ava.db.world import NOW, later
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+from ava.db.database import open_database
 from ava.domain.data_sets import ExternalSource, nfs_volume
 from ava.domain.folders import Folder, FolderKind
+from ava.files.snapshots import Snapshots
 from ava.kube.client import Client
 from ava.kube.errors import Denied
 from ava.kube.resources import CLAIMS, EVENTS, NAMESPACES, PODS, SECRETS, Kind
-from ava.files.snapshots import Snapshots
-from ava.db.database import open_database
 from tests.platform.hollow import Hollow
 from tests.platform.operator.test_platform_operator import SPACE, finished, until
 from tests.unit.ava import migrated_database

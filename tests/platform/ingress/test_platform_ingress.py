@@ -135,7 +135,7 @@ def scene(tmp_path):
     try:
         spec = SPEC | {"kind": "service", "serving": {"model": "m"}}
         run = ava.call("POST", "/runs", "ann", json={"name": "echo", "spec": spec}).json()["id"]
-        ava.db.admit(run, ava.now)
+        ava.store.admit(run, ava.now)
         address = ava.call("GET", f"/runs/{run}/service", "ann").json()["address"]
         host = address.removeprefix("https://").removesuffix("/")
         with echoing() as echo:

@@ -14,9 +14,9 @@ from ava.kube.client import Client
 from ava.kube.resources import NODES, PODS
 from ava.operator import cluster as operated
 from ava.operator import controller
-from ava.scheduler import leader_session, admission
-from ava.scheduler.leader_session import LeaderSession
+from ava.scheduler import admission, leader_session
 from ava.scheduler.config import Config as SchedulerConfig
+from ava.scheduler.leader_session import LeaderSession
 from ava.scheduler.metrics import Metrics
 from tests.platform.apiserver import api_server
 from tests.platform.hollow import Hollow

@@ -10,10 +10,10 @@ import time
 import pytest
 import yaml
 
+from ava.db.database import migrate, open_database
 from ava.domain.model import Outcome
 from ava.kube.client import Client
 from ava.kube.resources import CONFIG_MAPS, NAMESPACES
-from ava.db.database import migrate, open_database
 from tests.platform.apiserver import free_port
 from tests.platform.hollow import Hollow
 from tests.unit.ava.operator.fake_cluster import furnish, start

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 import yaml
 
+from ava.db.database import migrate, open_database
 from ava.kube.access import from_kubeconfig
 from ava.kube.client import Client, Object
 from ava.kube.errors import AlreadyExists
 from ava.kube.resources import NODES, PODS, Kind
-from ava.db.database import migrate, open_database
 from bench import hollow
 from bench.control_plane import ControlPlane, free_port, ready
 

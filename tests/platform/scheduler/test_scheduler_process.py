@@ -12,8 +12,8 @@ import pytest
 
 from ava.domain import labels
 from ava.domain.model import Kind, Quota, UserState
-from ava.domain.placement.feasibility import infeasible_reasons
 from ava.domain.placement.capacity import rooms
+from ava.domain.placement.feasibility import infeasible_reasons
 from ava.domain.resources import Resources
 from ava.domain.spec import Amount, Role, Spec
 from bench import hollow

@@ -18,8 +18,8 @@ from avadm import paths
 from avadm.artifacts.manifest import named
 from avadm.artifacts.store import ArtifactStore
 from tests.unit.ava.api.site import WORD
-from tests.unit.ava.served_files import ServedWithFiles
 from tests.unit.ava.files import without_ceph
+from tests.unit.ava.served_files import ServedWithFiles
 from tests.unit.ava.web.browser import whole
 from tests.unit.ava.web.sample_site import inhabit
 

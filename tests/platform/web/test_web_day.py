@@ -8,8 +8,8 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from ava.services.logs.interface import LogLine
 from ava.domain.labels import pod
+from ava.services.logs.interface import LogLine
 from tests.platform.web.conftest import Town, unfit
 from tests.unit.ava.api.site import WORD
 

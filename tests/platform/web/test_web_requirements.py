@@ -11,10 +11,10 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from ava.services.logs.interface import LogLine
 from ava.domain.labels import pod
 from ava.domain.model import Outcome, PodState
 from ava.domain.problems import Problem
+from ava.services.logs.interface import LogLine
 from ava.web.i18n import Translator
 from tests.platform.web.conftest import Town, apart
 from tests.unit.ava.web.sample_site import KEY

@@ -81,7 +81,7 @@ def test_a_failed_step_names_the_log_and_leaves_what_was_there(at):
     at.commands.fails = "build"
     made, findings = at.maker(again=True).make([at.artifact], 2)
     assert made == []
-    assert [(f.where, f.found) for f in findings] == [(str(at.store.write_audit(at.artifact)), "it is broken")]
+    assert [(f.where, f.found) for f in findings] == [(str(at.store.log(at.artifact)), "it is broken")]
     assert at.is_("PRESENT")
 
 

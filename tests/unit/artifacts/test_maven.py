@@ -115,7 +115,7 @@ def test_other_jars_than_the_list_s_are_refused_and_told(at, listed, said):
     (at.artifact.folder / "jars.sha256").write_text(listed)
     assert said in refused(at.build, STEPS)[0].found
     assert at.is_("ABSENT", deep=False)
-    assert "  a.jar" in at.store.write_audit(at.artifact).read_text()
+    assert "  a.jar" in at.store.log(at.artifact).read_text()
 
 
 def test_every_pom_pins_every_version_and_leaves_out_what_cannot_be_had() -> None:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ava.db.database import Database
-from ava.db.database import open_database
+from ava.db.database import Database, open_database
 from tests.unit.ava import migrated_database
 
 if TYPE_CHECKING:

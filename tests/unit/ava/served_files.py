@@ -14,8 +14,8 @@ from ava.files.config import Config
 from ava.files.filesystem import Filesystem
 from ava.files.folders import FolderReconciler
 from ava.files.metrics import Metrics
-from tests.unit.ava.served import Served
 from tests.unit.ava.files.without_ceph import ME
+from tests.unit.ava.served import Served
 
 
 class ServedWithFiles(Served):

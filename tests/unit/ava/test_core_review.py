@@ -12,21 +12,19 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from ava.services.runs import submit
 from ava.api.health import internal
 from ava.client.transport import refusal
-from ava.domain.workbench import Workbench
 from ava.domain.model import Kind
 from ava.domain.names import email_problems
-from ava.domain.placement.cluster_selector import gang_of
-from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.reservations import holding
-from ava.domain.placement.model import Gang, Node, Pod, PlacementConstraints
-from ava.domain.placement.pools import DEFAULT
 from ava.domain.placement.capacity import FIELD, part, rooms, snapshot
-from ava.domain.problems import Problem, ApiError
+from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.cluster_selector import gang_of
+from ava.domain.placement.model import Gang, Node, PlacementConstraints, Pod
+from ava.domain.placement.pools import DEFAULT
+from ava.domain.placement.reservations import holding
 from ava.domain.resources import Resources
 from ava.domain.spec import Amount, Role, Spec
+from ava.domain.workbench import Workbench
 from ava.kube.leader import Leader
 from ava.operator.run_context import RunContext
 from ava.scheduler import cluster_reader
@@ -65,8 +63,8 @@ def test_a_workbenchs_pod_is_known_to_have_no_end_and_a_queue_comes_before_a_run
 
 
 def test_pods_have_the_priority_of_their_queue(store: Any) -> None:
-    from ava.operator.manifests import pod
     from ava.operator import run_context
+    from ava.operator.manifests import pod
 
     furnish(store)
     store.put_queue("hi", now(), priority=1000)
@@ -139,25 +137,6 @@ def test_a_workbench_whose_user_came_in_meanwhile_is_not_stopped(store: Any) -> 
     seen = store.bench(run.definition)
     assert store.stop_idle(run.id, now(), seen, by="the rule")
     assert store.run(run.id).stop is not None
-
-
-def test_the_first_refusal_of_a_submission_is_the_answer() -> None:
-    def refuse(*args: Any, **named: Any) -> None:
-        raise ApiError(409, Problem("definition-in-use", "x"))
-
-    store = SimpleNamespace(
-        definitions=lambda **named: SimpleNamespace(items=()),
-        put_definition=lambda *args, **named: SimpleNamespace(id="d", spec={}),
-        delete_definition=refuse,
-    )
-    services = SimpleNamespace(store=store, clock=now)
-    who = cast(Any, SimpleNamespace(services=services, me=SimpleNamespace(name="ann")))
-    with (
-        pytest.raises(ApiError) as refused,
-        submit.saved_definition(who, Kind.TRAINING, "t", Spec.model_validate({"image": "i"})),
-    ):
-        raise ApiError(503, Problem("database-unavailable", "x"))
-    assert refused.value.status == 503
 
 
 def test_the_launcher_without_gpus_is_not_pinned_to_a_node_of_another_pool() -> None:

@@ -93,7 +93,7 @@ def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(ended, t
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
 @pytest.mark.parametrize(
-    ("verb", "told"), [("apply", "where it stood"), ("preflight", "changes nothing"), ("site", "by you.\n")]
+    ("verb", "told"), [("apply", "where it stopped"), ("preflight", "changes nothing"), ("site", "by you.\n")]
 )
 def test_a_stopped_verb_ends_in_a_sentence_that_is_true_of_it(ended, error, verb, told):
     code, said = ended(error, verb)

@@ -13,12 +13,12 @@ from ava.domain.spec import Spec
 from ava.operator import __main__ as operator_program
 from ava.operator.config import Notices
 from ava.operator.controller import Controller
-from ava.operator.disks import Disks
 from ava.operator.db_executor import DbExecutor
-from ava.operator.request_load import RequestLoad
+from ava.operator.disks import Disks
 from ava.operator.metrics import Metrics as OperatorMetrics
 from ava.operator.notifications import Notifier
 from ava.operator.outbox import Outbox
+from ava.operator.request_load import RequestLoad
 from ava.operator.work_queue import WorkQueue
 from tests.unit.ava.operator.fake_cluster import now, start
 from tests.unit.loops.common import (
@@ -155,7 +155,7 @@ def load(tmp_path: Path, monkeypatch: Patch) -> None:
 
 
 def operator_leads(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(operator_program, "open_store", lambda address: anything(close=lambda: None))
+    monkeypatch.setattr(operator_program, "open_database", lambda address: anything(close=lambda: None))
     monkeypatch.setattr(operator_program, "access", anything(in_cluster=lambda: None))
     election = anything(name="x", lease=lambda: None)
     config = anything(
@@ -178,7 +178,7 @@ LOOPS = {
     "ava/operator/__main__.py:operate.lead": operator_leads,
     "ava/operator/controller.py:Controller._always": always,
     "ava/operator/controller.py:Controller._work": work,
-    "ava/operator/notifications.py:Courier.run": courier,
+    "ava/operator/notifications.py:Notifier.run": courier,
     "operator step disks": disks,
     "operator step load": load,
     "operator step outbox": outbox,

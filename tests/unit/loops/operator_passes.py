@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from ava.kube.resources import PODS
 from ava.operator.metrics import Metrics as OperatorMetrics
-from ava.operator.volume_errors import PATIENCE, VolumeErrors
 from ava.operator.orphans import Orphans
-from ava.operator.stuck_pods import Watchdog
 from ava.operator.secret_cache import SecretCache
+from ava.operator.stuck_pods import Watchdog
+from ava.operator.volume_errors import PATIENCE, VolumeErrors
 from tests.unit.loops.common import (
     Odd,
     Patch,

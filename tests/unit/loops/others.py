@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from ava.services.workbenches import idle
 from ava.domain.idle import Step
 from ava.gateway.http.app import HttpGateway
 from ava.gateway.ssh import connections, sessions
 from ava.kube.informer import Informer
 from ava.kube.resources import PODS
+from ava.services.workbenches import idle
 from tests.unit.loops.common import (
     Odd,
     Patch,
@@ -49,9 +49,9 @@ def idle_watch(tmp_path: Path, monkeypatch: Patch) -> None:
 
     at = datetime.now(UTC)
     store = anything(
-        signs=signs,
-        benches_to_watch=lambda name: pairs,
-        alive=lambda *args: None,
+        heartbeats=signs,
+        idle_candidates=lambda name: pairs,
+        heartbeat=lambda *args: None,
         stop=lambda id, now, by: stopped.append(id),
         stop_idle=lambda id, now, seen, **more: stopped.append(id) or True,
     )
@@ -145,9 +145,9 @@ def mirror(tmp_path: Path, monkeypatch: Patch) -> None:
 
 
 LOOPS = {
-    "ava/services/workbenches/idle.py:Watch.run": idle_watch,
-    "ava/gateway/http/app.py:Gate.watch": gate,
+    "ava/services/workbenches/idle.py:IdleWatcher.run": idle_watch,
+    "ava/gateway/http/app.py:HttpGateway.watch": gate,
     "ava/gateway/ssh/connections.py:main": jump_connections,
     "ava/gateway/ssh/sessions.py:main": jump,
-    "ava/kube/informer.py:Mirror.run": mirror,
+    "ava/kube/informer.py:Informer.run": mirror,
 }

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 from ava.domain.placement.schedule_pass import Decisions
 from ava.scheduler import program
-from ava.scheduler.leader_session import LeaderSession as Scheduler
 from ava.scheduler.binder import Binder
 from ava.scheduler.cache import Cache
+from ava.scheduler.event_reporter import ConditionReporter
+from ava.scheduler.leader_session import LeaderSession as Scheduler
 from ava.scheduler.metrics import Metrics
 from ava.scheduler.placement_loop import PlacementLoop
 from ava.scheduler.rbac import RoleBinder as Rights
-from ava.scheduler.event_reporter import ConditionReporter
 from tests.unit.ava.scheduler import builders
 from tests.unit.loops.common import (
     Odd,
@@ -51,7 +51,7 @@ def signing(tmp_path: Path, monkeypatch: Patch) -> None:
 
 def binder(tmp_path: Path, monkeypatch: Patch) -> None:
     """The first pod's notes and the second's bind raise: both are sent again, and the third is bound."""
-    from ava.domain.placement.model import Pod, PlacementConstraints
+    from ava.domain.placement.model import PlacementConstraints, Pod
     from ava.domain.resources import Resources
 
     failed: list[str] = []
@@ -69,7 +69,7 @@ def binder(tmp_path: Path, monkeypatch: Patch) -> None:
 
     async def go() -> None:
         it = Binder(binds, Metrics(), refused=lambda pod: None, wanted=lambda pod: True, notes=notes, width=1)
-        it.put(Pod(f"x/{name}", name, Resources(), Where(""), node="n") for name in "abc")
+        it.put(Pod(f"x/{name}", name, Resources(), PlacementConstraints(""), node="n") for name in "abc")
         await it.run()
 
     until(go, lambda: set(binds.bound) == {"x/a", "x/b", "x/c"})
@@ -132,7 +132,9 @@ def teller(tmp_path: Path, monkeypatch: Patch) -> None:
         kept.append(name)
 
     async def go() -> None:
-        it = ConditionReporter(anything(patch=patch), anything(waits_for=lambda run, why: None), seen.get, rate=1000)
+        it = ConditionReporter(
+            anything(patch=patch), anything(waits_for=lambda run, why: None), seen.get, rate=1000
+        )
         gangs = [Gang(pod.gang or pod.key, (pod,)) for pod in pods]
         it.tell(Decisions(waiting=gangs, reasons={g.key: [Problem("x", "x")] for g in gangs}))
         await it.run()
@@ -163,11 +165,11 @@ def rights(tmp_path: Path, monkeypatch: Patch) -> None:
 
 
 LOOPS = {
-    "ava/scheduler/leader_session.py:Acting._admitting": admitting,
-    "ava/scheduler/leader_session.py:Acting._signing": signing,
+    "ava/scheduler/leader_session.py:LeaderSession._admitting": admitting,
+    "ava/scheduler/leader_session.py:LeaderSession._signing": signing,
     "ava/scheduler/binder.py:Binder.run": binder,
-    "ava/scheduler/placement_loop.py:Placer.run": placer,
+    "ava/scheduler/placement_loop.py:PlacementLoop.run": placer,
     "ava/scheduler/program.py:Program.run": scheduler_leads,
-    "ava/scheduler/rbac.py:Binder.run": rights,
-    "ava/scheduler/event_reporter.py:Teller.run": teller,
+    "ava/scheduler/rbac.py:RoleBinder.run": rights,
+    "ava/scheduler/event_reporter.py:ConditionReporter.run": teller,
 }

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ava.files import __main__ as storage
-from ava.files.reconciler import Reconciler as Storage
 from ava.files.cache_stats import CacheStats
 from ava.files.metrics import Metrics as StorageMetrics
+from ava.files.reconciler import Reconciler as Storage
 from ava.files.snapshots import Snapshots
 from tests.unit.ava.operator.fake_cluster import now
 from tests.unit.loops.common import (
@@ -40,7 +40,7 @@ def storage_acts(tmp_path: Path, monkeypatch: Patch) -> None:
     made, looked, alive = list[str](), list[str](), list[Any]()
     folders = [anything(kind=FolderKind.USER, name=name, gone=False) for name in ("bad", "good")]
 
-    def make(wanted: Wanted) -> Folder:
+    def make(wanted: FolderSpec) -> Folder:
         if wanted.name == "bad":
             raise Odd("planted")
         made.append(wanted.name)
@@ -64,7 +64,7 @@ def storage_acts(tmp_path: Path, monkeypatch: Patch) -> None:
         open_messages=lambda topic, most: [m for m in messages if m.seq not in closed],
         done=lambda seqs, at: closed.extend(seqs),
         wanted_folders=lambda: folders,
-        alive=lambda part, at, detail: alive.append(detail),
+        heartbeat=lambda part, at, detail: alive.append(detail),
         wait=lambda topic, poll: time.sleep(0.01),
     )
     it = Storage(
@@ -139,5 +139,5 @@ LOOPS = {
     "ava/files/__main__.py:Program._away": away,
     "ava/files/__main__.py:Program._lead": storage_leads,
     "ava/files/__main__.py:again": again,
-    "ava/files/reconciler.py:Acting.run": storage_acts,
+    "ava/files/reconciler.py:Reconciler.run": storage_acts,
 }

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from ava.services.auth.caller import digest
 from ava.client import Client
+from ava.services.auth.caller import digest
 from avadm.cli.main import App, cli
 from avadm.people import reach
 from tests.unit.ava.served import Served
@@ -55,7 +55,7 @@ class Master:
 def master(served: Served, monkeypatch: pytest.MonkeyPatch) -> Master:
     made = Master(served)
     monkeypatch.setattr(App, "fleet", lambda self: made)
-    monkeypatch.setattr(reach, "http_by_address", lambda *_: httpx.Client(base_url=served.url))
+    monkeypatch.setattr(reach, "http_pinned", lambda *_: httpx.Client(base_url=served.url))
     return made
 
 

@@ -47,9 +47,9 @@ def test_folders_of_nodes_are_read_only_but_for_those_with_a_reason(tmp_path):
     code = {"git": {"url": "https://code.test/a.git", "commit": "0" * 40}}
     mpi = {"distributed": "mpi", "roles": [{"name": "launcher"}, {"name": "worker"}]}
     for spec in ({}, code, mpi):
-        thing = pod(place(spec, groups=(GROUP,), data=data), PodDefaults(mount="/mnt/cephfs", git_image="git"))[
-            "spec"
-        ]
+        thing = pod(
+            place(spec, groups=(GROUP,), data=data), PodDefaults(mount="/mnt/cephfs", git_image="git")
+        )["spec"]
         found |= written("run", thing)
         assert bool(thing.get("initContainers")) == bool(spec)
         for one in thing.get("initContainers", []):

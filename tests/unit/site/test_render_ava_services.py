@@ -5,8 +5,8 @@ import base64
 import pytest
 import yaml
 
-from ava.services.config import Config as Api
 from ava.operator.config import Config as Operator
+from ava.services.config import Config as Api
 from avadm import components
 from avadm.errors import AvadmError
 from avadm.render import Vars, addons, ava, ava_services, database, logs

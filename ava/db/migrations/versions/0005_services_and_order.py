@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from ava.db.types import JsonDocument, UtcDateTime, LongText, UnsignedBigInt, ShortText
+from ava.db.types import JsonDocument, LongText, ShortText, UnsignedBigInt, UtcDateTime
 
 revision = "0005"
 down_revision = "0004"

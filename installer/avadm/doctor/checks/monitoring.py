@@ -73,7 +73,7 @@ CHECKS = (
         "prometheus-storage",
         "monitoring",
         "trouble with Prometheus' own database or configuration",
-        "See its log and the space on its disk; where data are damaged, move them away and let it start again: its twin has them.",
+        "See its log and the space on its disk; where data is damaged, move it away and let it start again: its twin has them.",
         "prometheus",
         _own,
         ("prometheus",),

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 
 from ava.services.auth import oidc_login
-from ava.services.config import Oidc
 from ava.services.auth.oidc import Provider
+from ava.services.config import Oidc
 from tests.unit.ava.api.oidc_provider import CLIENT, ISSUER, SECRET, FakeProvider
 from tests.unit.ava.api.site import Site, codes
 

@@ -18,17 +18,16 @@ from cryptography.fernet import Fernet
 from fastapi import FastAPI
 
 from ava.api.app import frame
-from ava.services.config import Config, Limits
-from ava.http.middleware import Middleware
-from ava.services.auth.caller import PREFIX, digest, new_secret
-from ava.services.logs.interface import LogLine, Pods, Target
-from ava.services.auth.passwords import Passwords
-from ava.services.auth.encryption import Sealer
-from ava.services.context import Context, new_context
+from ava.db.database import Database, open_database
 from ava.domain.model import Pool, Quota, User, UserState
 from ava.domain.resources import Resources
-from ava.db.database import Database
-from ava.db.database import open_database
+from ava.http.middleware import Middleware
+from ava.services.auth.caller import PREFIX, digest, new_secret
+from ava.services.auth.encryption import Sealer
+from ava.services.auth.passwords import Passwords
+from ava.services.config import Config, Limits
+from ava.services.context import Context, new_context
+from ava.services.logs.interface import LogLine, Pods, Target
 from tests.unit.ava import migrated_database
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)

@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ava.domain.model import CONFIRM_EMAIL, Message, Topic, UserState
 from ava.services.auth import email_confirmation
 from ava.services.config import Limits
 from ava.services.context import rates
-from ava.domain.model import CONFIRM_EMAIL, Message, Topic, UserState
 from tests.unit.ava.api.site import OPEN, WORD, Site, codes
 
 MAIL = {"email_confirmation": {"address": "https://ava.example.org"}}

@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from ava.api import internal_auth
-from ava.services.workbenches import idle
-from ava.services.config import Idle, LogStore
-from ava.services.workbenches.idle import JUMP, PrometheusUses, IdleWatcher
 from ava.domain.model import Phase, Run, Topic
+from ava.services.config import Idle, LogStore
+from ava.services.workbenches import idle
+from ava.services.workbenches.idle import JUMP, IdleWatcher, PrometheusUses
 from tests.unit.ava.api.test_api_workbenches import GATE, Benches, log_in
 from tests.unit.ava.api.test_api_workbenches import JUMP as SECRET
 

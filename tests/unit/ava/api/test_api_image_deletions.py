@@ -127,7 +127,7 @@ def test_a_start_waits_for_the_deletion_that_has_begun_and_is_refused(town: Town
 
 
 def test_a_deletion_is_refused_once_the_start_has_begun(town: Town) -> None:
-    """The start has not even asked for the image; its definition is there already."""
+    """The start has not even asked for the image; it has claimed its repository already."""
     refused = list[httpx.Response]()
     town.asking = lambda: refused.append(town.at_once(town.delete).result(20)) if not refused else None
     assert town.start().status_code == 201

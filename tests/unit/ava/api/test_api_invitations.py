@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from ava.services.auth import invitations
-from ava.services.workbenches.tickets import Pass, ticket
 from ava.domain.model import UserState
 from ava.domain.problems import ApiError
+from ava.services.auth import invitations
+from ava.services.workbenches.tickets import Pass, ticket
 from tests.unit.ava.api.site import WORD, Site, codes
 
 NEW = "another good password"

@@ -7,9 +7,9 @@ from typing import Any
 import ldap3
 import pytest
 
-from ava.services.config import Ldap
-from ava.services.auth.ldap import LdapDirectory
 from ava.domain.model import UserState
+from ava.services.auth.ldap import LdapDirectory
+from ava.services.config import Ldap
 from tests.unit.ava.api.site import WORD, Site, codes
 
 LDAP = Ldap(url="ldaps://ldap.example.org", user_dn="uid={name},ou=people,dc=example,dc=org")

@@ -13,14 +13,22 @@ import httpx
 import pytest
 from aiohttp import web
 
-from ava.services.config import LogStore
-from ava.services.logs.combined import CombinedLogs
-from ava.services.logs.interface import LONGEST, LogLine, LogBackendUnavailable, NoLogs, Target, merged, nanoseconds
-from ava.services.logs.live import LiveLogs, lines_of
-from ava.services.logs.victoria import KeptLogs, text
 from ava.domain.labels import namespace, pod
 from ava.domain.model import PodState
 from ava.kube.access import Access
+from ava.services.config import LogStore
+from ava.services.logs.combined import CombinedLogs
+from ava.services.logs.interface import (
+    LONGEST,
+    LogBackendUnavailable,
+    LogLine,
+    NoLogs,
+    Target,
+    merged,
+    nanoseconds,
+)
+from ava.services.logs.live import LiveLogs, lines_of
+from ava.services.logs.victoria import KeptLogs, text
 from tests.unit.ava.api.site import Site, codes
 
 TARGET = Target("default", "ava-vision", "r1ilp5dnq7e1m-", ("r1ilp5dnq7e1m-0-worker-0",))

@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.services.auth import service_access
+from ava.db.tables_services import services
 from ava.domain.model import Outcome
 from ava.domain.model_services import former_address
-from ava.db.tables_services import services
+from ava.services.auth import service_access
 from tests.unit.ava.api.site import SPEC, Site, codes
 
 SERVING = {"model": "/models/mnist"}

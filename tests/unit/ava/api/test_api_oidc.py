@@ -11,11 +11,11 @@ import httpx
 import oidc_provider_mock
 import pytest
 
-from ava.services.auth import oidc_login
-from ava.services.config import Config, Enough, Oidc
-from ava.services.auth.oidc import OidcUnavailable, Provider
-from ava.services.factory import provider
 from ava.domain.model import UserState
+from ava.services.auth import oidc_login
+from ava.services.auth.oidc import OidcUnavailable, Provider
+from ava.services.config import Config, Enough, Oidc
+from ava.services.factory import provider
 from ava.settings import ConfigError
 from tests.unit.ava.api.oidc_provider import ISSUER, FakeProvider
 from tests.unit.ava.api.oidc_site import begin, come, end, provided, refuses
@@ -176,7 +176,9 @@ def test_a_provider_that_is_away_or_lies_about_itself_lets_nobody_in(site: Site,
 
 def replaced(site: Site, fake: FakeProvider) -> Provider:
     assert site.services.provider is not None
-    return Provider(site.services.provider.settings, f"https://ava.test{oidc_login.CALLBACK}", fake.transport())
+    return Provider(
+        site.services.provider.settings, f"https://ava.test{oidc_login.CALLBACK}", fake.transport()
+    )
 
 
 def test_two_answers_for_one_newcomer_make_one_account(site: Site, fake: FakeProvider) -> None:

@@ -151,6 +151,6 @@ def test_a_followed_log_ends_for_who_has_not_logged_in_lately(site: Long, monkey
             site.store.finish(run, Outcome.STOPPED, "", site.now)
         return asks(*args)
 
-    monkeypatch.setattr(site.services.store, "who", later)
+    monkeypatch.setattr(site.services.store, "authenticate", later)
     answer = site.call("GET", f"/runs/{run}/logs?follow=true&format=json", headers=session)
     assert '"refused"' in answer.text and len(looks) < 20, answer.text

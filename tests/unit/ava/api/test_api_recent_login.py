@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ava.services.auth import recent_login
 from ava.services import context
+from ava.services.auth import recent_login
 from tests.unit.ava.api.site import Site, codes
 
 HERE = "/users/me"

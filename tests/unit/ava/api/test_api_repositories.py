@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ava.services.config import UserRegistry
-from ava.services.registry.tokens import signer
 from ava.services.registry.repositories import LONGEST, owned, scopes
+from ava.services.registry.tokens import signer
 from ava.settings import ConfigError
 from bench.control_plane import Authority
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from ava.domain.model import UserState
 from ava.services.auth import email_confirmation, invitations
 from ava.services.auth.permissions import table
-from ava.domain.model import UserState
 from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import SPEC, WORD, Site, problems
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ava.domain.model import Quota
+from ava.domain.placement.capacity import snapshot
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Node
-from ava.domain.placement.capacity import snapshot
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 from ava.domain.resources import Resources
 from tests.unit.ava.api.site import GIB, SPEC, Site, codes, problems
 
@@ -156,9 +156,9 @@ def test_a_start_that_is_refused_for_the_database_is_away_is_told_so(site: Site)
     def away(*_: object, **__: object) -> None:
         raise ApiError(503, Problem("database-unavailable", "It does not answer.", "database"))
 
-    site.store.submit = away  # type: ignore[method-assign, assignment]
+    site.store.submit_definition = away  # type: ignore[method-assign, assignment]
     answer = site.call("POST", "/runs", "ann", json={"name": "m", "spec": SPEC, "key": "k"})
     assert (answer.status_code, codes(answer)) == (503, ["database-unavailable"])
-    del site.store.submit  # type: ignore[method-assign]
+    del site.store.submit_definition  # type: ignore[method-assign]
     again = site.call("POST", "/runs", "ann", json={"name": "m", "spec": SPEC, "key": "k"})
     assert again.status_code == 201

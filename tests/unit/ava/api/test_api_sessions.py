@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.services.auth import caller
-from ava.services.config import Limits
-from ava.services.auth.passwords import Passwords
-from ava.services.auth.rate_limits import network
 from ava.domain.model import UserState
 from ava.domain.problems import ApiError
+from ava.services.auth import caller
+from ava.services.auth.passwords import Passwords
+from ava.services.auth.rate_limits import network
+from ava.services.config import Limits
 from tests.unit.ava.api.site import CHEAP, OPEN, SPEC, WORD, Site, codes
 
 FORGED = "__Host-ava=s1ilp5dhdve1f.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"

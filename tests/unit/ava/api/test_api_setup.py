@@ -12,19 +12,19 @@ import pytest
 from cryptography.fernet import Fernet, InvalidToken
 
 from ava.api import admin
-from ava.services import factory
 from ava.api.__main__ import main
-from ava.services.config import Config, Ldap
-from ava.services.auth.directory import LdapUnavailable
+from ava.db.database import migrate, open_database
+from ava.db.url import DatabaseUrl
+from ava.domain.model import UserState
+from ava.services import factory
 from ava.services.auth.caller import digest, new_secret
+from ava.services.auth.directory import LdapUnavailable
+from ava.services.auth.encryption import Sealer, sealer
 from ava.services.auth.ldap import LdapDirectory
 from ava.services.auth.passwords import Passwords
-from ava.services.auth.encryption import Sealer, sealer
+from ava.services.config import Config, Ldap
 from ava.services.context import utc_now
-from ava.domain.model import UserState
 from ava.settings import ConfigError, load, split
-from ava.db.url import DatabaseUrl
-from ava.db.database import migrate, open_database
 from tests.unit.ava.api.site import CHEAP, WORD, Site, codes
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ava.services.config import Config, Limits
 from ava.domain.model import UserState
+from ava.services.config import Config, Limits
 from tests.unit.ava.api.oidc_site import come, provided
 from tests.unit.ava.api.site import OPEN, WORD, Site, codes, person
 

@@ -8,10 +8,10 @@ from typing import Any, get_args
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ava.schemas.common import Password, UserName
-from ava.schemas.validation import EXPLAINED, problems
 from ava.domain.data_sets import Source
 from ava.domain.spec import Image, Spec
+from ava.schemas.common import Password, UserName
+from ava.schemas.validation import EXPLAINED, problems
 from tests.unit.ava.api.site import frame_of_all
 
 

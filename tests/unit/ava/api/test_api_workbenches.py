@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from ava.api import internal_auth
-from ava.services.config import Workbenches
 from ava.api.health import internal
-from ava.domain.workbench import Workbench
 from ava.domain.labels import pod
 from ava.domain.model import Outcome, PodState, Quota, Topic, UserState
+from ava.domain.workbench import Workbench
+from ava.services.config import Workbenches
 from tests.unit.ava.api.site import SPEC, Site
 from tests.unit.ava.api.test_api_sessions import log_in
 

@@ -16,14 +16,14 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.services.logs.interface import LogLine
 from ava.cli import main, output
 from ava.domain.model import Outcome
+from ava.domain.placement.capacity import snapshot
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Node
-from ava.domain.placement.capacity import snapshot
 from ava.domain.resources import Resources
 from ava.images.catalogue import Offered, completed
+from ava.services.logs.interface import LogLine
 from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import GIB, NOW, WORD
 from tests.unit.ava.served import Served

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ava.schemas.workbenches import SshOut
 from ava.cli.verbs.workbench import known_hosts, merged, stanzas
+from ava.schemas.workbenches import SshOut
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh"
 SSH = SshOut(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ava.schemas.workbenches import SshOut
 from ava.cli import main
 from ava.cli.app import App
 from ava.domain.model import Quota
+from ava.schemas.workbenches import SshOut
 from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import WORD
 from tests.unit.ava.cli.test_ava_cli import Run, ann, ava  # noqa: F401 - fixtures

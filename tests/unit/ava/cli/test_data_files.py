@@ -13,11 +13,11 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from ava.schemas.data_sets import DataSetOut, FileOut
 from ava.cli import main, output
 from ava.cli.app import App
 from ava.client.data_sets import decoded_path, encoded_path
 from ava.files import paths
+from ava.schemas.data_sets import DataSetOut, FileOut
 
 NAMES = [
     b"100%20off.txt",

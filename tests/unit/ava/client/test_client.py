@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.services.logs.interface import LogLine
-from ava.client import Client, ApiError, Unreachable
+from ava.client import ApiError, Client, Unreachable
 from ava.client.transport import http_client
 from ava.domain.spec import Amount, Role, Spec
+from ava.services.logs.interface import LogLine
 from tests.unit.ava.api.site import NOW, SPEC, WORD
 from tests.unit.ava.served import Served
 

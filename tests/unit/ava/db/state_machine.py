@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 from sqlalchemy import select
 
+from ava.db.tables import charges, groups, messages, queues, runs
 from ava.domain.model import Kind, Outcome, Phase, Quota, Topic, UserState
 from ava.domain.problems import ApiError
 from ava.domain.resources import Resources
-from ava.db.tables import charges, groups, messages, queues, runs
 from tests.unit.ava.db.crashes import Crash, Crasher
 from tests.unit.ava.db.world import NOW, SPEC, later
 

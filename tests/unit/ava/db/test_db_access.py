@@ -140,7 +140,9 @@ def deep(levels):
     ],
 )
 def test_an_attempt_with_too_much_is_logged_without_it(world, detail, kept):
-    world.store.write_audit(NOW, who="x", action="a", object="o", outcome="refused", address="::1", detail=detail)
+    world.store.write_audit(
+        NOW, who="x", action="a", object="o", outcome="refused", address="::1", detail=detail
+    )
     assert world.store.audit().items[0]["detail"] == kept
 
 

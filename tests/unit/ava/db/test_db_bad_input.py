@@ -4,10 +4,10 @@ from datetime import datetime, timedelta, timezone
 
 from sqlalchemy import select
 
+from ava.db.tables import metadata
 from ava.domain.model import Kind, Outcome, Pool, Quota
 from ava.domain.problems import ApiError
 from ava.domain.resources import Resources
-from ava.db.tables import metadata
 from tests.unit.ava.db.world import NOW, ONE, SPEC
 
 NAIVE = datetime(2026, 11, 24, 12)

@@ -14,12 +14,12 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import select
 
-from ava.domain.model import Kind, Outcome, Phase
-from ava.domain.problems import ApiError
 from ava.db import data_set_locks as holding
 from ava.db.database import open_database
 from ava.db.tables import runs
 from ava.db.tables_folders import data_sets, holds
+from ava.domain.model import Kind, Outcome, Phase
+from ava.domain.problems import ApiError
 from tests.unit.ava import migrated_database
 from tests.unit.ava.db.crashes import Crash, Crasher
 from tests.unit.ava.db.world import NOW, ONE, SPEC, World

@@ -2,10 +2,10 @@
 
 import pytest
 
+from ava.db import data_set_quotas
 from ava.domain.data_sets import ExternalSource
 from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Kind, Outcome, Phase, Topic
-from ava.db import data_set_quotas
 from tests.unit.ava.db.world import NOW, ONE, SPEC, code, later
 
 FOLDER = {"kind": "folder"}

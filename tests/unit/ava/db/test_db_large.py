@@ -4,9 +4,9 @@ import tracemalloc
 
 import pytest
 
+from ava.db import definitions
 from ava.domain import outline
 from ava.domain.model import Kind
-from ava.db import definitions
 from tests.unit.ava.db.world import NOW, ONE, code
 
 LARGE = {f"V{i}": "x" * 4000 for i in range(13)}

@@ -9,11 +9,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
-from ava.domain.model import Kind, Outcome, Phase, Quota, Topic, UserState
-from ava.domain.resources import Resources
 from ava.db.base import WRITES
 from ava.db.database import config, migrate, open_database, revisions
 from ava.db.tables import metadata
+from ava.domain.model import Kind, Outcome, Phase, Quota, Topic, UserState
+from ava.domain.resources import Resources
 from tests.unit.ava.db.world import ONE, World, later
 
 SCRIPTS = ScriptDirectory.from_config(config())

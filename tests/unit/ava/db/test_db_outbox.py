@@ -3,8 +3,8 @@
 import threading
 import time
 
-from ava.domain.model import Outcome, PodState, Topic
 from ava.db.records import pod_state
+from ava.domain.model import Outcome, PodState, Topic
 from tests.unit.ava.db.world import NOW, code, later
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from ava.db.quotas import charge
 from ava.db.database import open_database
+from ava.db.quotas import charge
 from tests.unit.ava import migrated_database
 from tests.unit.ava.db.crashes import Crasher
 from tests.unit.ava.db.state_machine import LedgerMachine

@@ -8,10 +8,10 @@ from itertools import count
 
 import pytest
 
+from ava.db.database import Database
 from ava.domain.model import Kind, Quota, Run, UserState
 from ava.domain.problems import ApiError
 from ava.domain.resources import Resources
-from ava.db.database import Database
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 SPEC = {"image": "pytorch:2", "roles": [{"name": "worker", "replicas": 1}]}

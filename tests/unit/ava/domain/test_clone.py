@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from ava.operator.manifests import hostfile, pod_parts
 from ava.domain.spec import Git
+from ava.operator.manifests import hostfile, pod_parts
 
 
 def certificate(folder: Path) -> Path:
@@ -75,7 +75,9 @@ def clone(folder: Path, url: str, commit: str, authority: str) -> subprocess.Com
     (folder / "run" / pod_parts.GIT_CA).write_text(authority)
     container = pod_parts.clone(Git(url=url, commit=commit), "git:1")
     script = container["command"][2].replace("$$", "$")
-    script = script.replace(pod_parts.CODE, str(folder / "code")).replace(hostfile.FOLDER, str(folder / "run"))
+    script = script.replace(pod_parts.CODE, str(folder / "code")).replace(
+        hostfile.FOLDER, str(folder / "run")
+    )
     env = {e["name"]: e["value"] for e in container["env"]}
     env |= {"HOME": str(folder / "home"), "PATH": "/usr/bin:/bin", "no_proxy": "*"}
     argv = ["/bin/sh", "-c", script]

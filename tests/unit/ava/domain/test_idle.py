@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ava.domain.workbench import Workbench
 from ava.domain.idle import Rule, Step, step
 from ava.domain.model import Kind, Phase, Run
 from ava.domain.resources import Resources
+from ava.domain.workbench import Workbench
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 RULE = Rule(timedelta(hours=8), timedelta(hours=2))

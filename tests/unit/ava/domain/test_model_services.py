@@ -8,7 +8,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from ava.domain.model_services import Replica, Service, address, clamp, former_address, plan, same_pods, scaled, surge
+from ava.domain.model_services import (
+    Replica,
+    Service,
+    address,
+    clamp,
+    former_address,
+    plan,
+    same_pods,
+    scaled,
+    surge,
+)
 from ava.domain.spec import Scaling
 from tests.unit.ava.db.world import NOW, later
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from ava.services.runs.rules import code
-from ava.services.runs.rules.site import Site
 from ava.domain import states
 from ava.domain.model import Outcome
 from ava.domain.pod_status import merge, read
-from ava.operator.policies import decide
 from ava.domain.spec import Git, Spec
+from ava.operator.policies import decide
+from ava.services.runs.rules import code
+from ava.services.runs.rules.site import Site
 from tests.unit.ava.operator.test_policies import NOW, run
 
 ONE = Spec.model_validate({"image": "i", "time_limit": 600})

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ava.domain.pod_failures import ended
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
+from ava.domain.pod_failures import ended
 from ava.domain.resources import Resources
 from ava.domain.states import STALE, State, explain, show
 

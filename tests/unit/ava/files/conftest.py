@@ -4,9 +4,9 @@ import pytest
 
 from ava.files.filesystem import Filesystem
 from ava.files.folders import FolderReconciler
+from tests.unit.ava.db.world import NOW, World
 from tests.unit.ava.files import without_ceph
 from tests.unit.ava.files.without_ceph import ME
-from tests.unit.ava.db.world import NOW, World
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from aiohttp import web
 
-from ava.kube.access import Access
-from ava.kube.client import Client
 from ava.files import cache_stats
 from ava.files.cache_stats import CacheStats, NotReported, amount
+from ava.kube.access import Access
+from ava.kube.client import Client
 from tests.unit.ava.db.world import NOW, later
 
 MIB = 2**20

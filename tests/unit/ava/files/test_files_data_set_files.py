@@ -13,15 +13,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from ava.api.admin import sealing_key
-from ava.services.auth.caller import digest, new_secret
 from ava.domain.folders import FolderKind
 from ava.domain.model import Kind
 from ava.files import safe_fs, server
 from ava.files.config import Config
 from ava.files.data_set_files import DataSetFiles
 from ava.files.metrics import Metrics
-from tests.unit.ava.files.conftest import ME
+from ava.services.auth.caller import digest, new_secret
 from tests.unit.ava.db.world import NOW, ONE, SPEC
+from tests.unit.ava.files.conftest import ME
 
 MEDIA = {"content-type": "application/offset+octet-stream"}
 GIB = 2**30
@@ -39,7 +39,10 @@ def site(world, ground, maker, tmp_path, monkeypatch):
     scratch.mkdir()
     config = Config(sealing_key=key, scratch=scratch, mount=ground.path)
     return Site(
-        world, ground, maker, server.application(server.services(world.store, config), ground, config, Metrics())
+        world,
+        ground,
+        maker,
+        server.application(server.services(world.store, config), ground, config, Metrics()),
     )
 
 

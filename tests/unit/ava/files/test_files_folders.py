@@ -9,8 +9,8 @@ import pytest
 from ava.domain.folders import FolderKind
 from ava.files import folders, safe_fs
 from ava.files.filesystem import MARK, WrongFilesystem
-from tests.unit.ava.files.conftest import ME
 from tests.unit.ava.db.world import NOW
+from tests.unit.ava.files.conftest import ME
 
 needs_root = pytest.mark.skipif(ME[0] != 0, reason="only root gives folders to others")
 

@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from ava.files.snapshots import Snapshots
 from ava.kube.client import Client
 from ava.kube.errors import Fenced, Unavailable
-from ava.files.snapshots import Snapshots
-from tests.unit.ava.kube.fake_api import FakeApi, Fault
 from tests.unit.ava.db.world import NOW, later
+from tests.unit.ava.kube.fake_api import FakeApi, Fault
 
 SPACE = "ava-system"
 SOURCE = {"kind": "rbd", "image": "faces", "snapshot": "v1"}

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
+from ava.db.database import Database
 from ava.domain.model import Kind, Phase, Pool, Quota, Run, UserState
 from ava.domain.spec import Spec
 from ava.kube.client import Client
@@ -17,7 +18,6 @@ from ava.operator.config import Config
 from ava.operator.controller import Controller
 from ava.operator.db_executor import DbExecutor
 from ava.operator.metrics import Metrics
-from ava.db.database import Database
 from tests.platform.hollow import Hollow
 from tests.unit.ava.kube.fake_api import FakeApi
 

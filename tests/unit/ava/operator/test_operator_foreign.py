@@ -63,7 +63,9 @@ def test_tenants_objects_of_no_run_do_not_stop_the_clean_up(store):
 def test_a_first_run_waits_for_the_rights_in_its_new_namespace_and_says_so(store, monkeypatch):
     async def test(room):
         refused, faults = [], []
-        monkeypatch.setattr("ava.operator.work_queue.Queue.retry", lambda self, key: faults.append(key) or 0.1)
+        monkeypatch.setattr(
+            "ava.operator.work_queue.WorkQueue.retry", lambda self, key: faults.append(key) or 0.1
+        )
 
         def refuse(method, path):
             if (

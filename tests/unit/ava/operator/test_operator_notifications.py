@@ -10,8 +10,8 @@ from email import message_from_bytes, policy
 from aiohttp import web
 from aiosmtpd.controller import Controller
 
-from ava.domain.workbench import Workbench
 from ava.domain.model import Kind, Outcome, Topic, UserState
+from ava.domain.workbench import Workbench
 from ava.operator.config import Notices
 from ava.operator.db_executor import DbExecutor
 from ava.operator.metrics import Metrics

@@ -6,8 +6,8 @@ import json
 import pytest
 from cryptography.fernet import Fernet
 
-from ava.operator.manifests.workbench_files import KEYS
 from ava.domain.model import Kind, Outcome, Phase
+from ava.operator.manifests.workbench_files import KEYS
 from tests.unit.ava.operator.fake_cluster import in_room, now, settings, start
 
 ONE, TWO = "ssh-ed25519 AAAAone", "ssh-ed25519 AAAAtwo"

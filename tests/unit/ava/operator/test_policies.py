@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
-from ava.operator.policies import Restart, Finish, Proceed, decide
 from ava.domain.resources import Resources
 from ava.domain.spec import Spec
+from ava.operator.policies import Finish, Proceed, Restart, decide
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 

@@ -7,11 +7,11 @@ import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from ava.db.database import Database
 from ava.domain.model import Kind, Outcome, Quota, UserState
 from ava.domain.problems import ApiError
 from ava.domain.resources import Resources
 from ava.scheduler.admission import AdmissionController
-from ava.db.database import Database
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 QUEUES = {"big": 20, "small": 10}

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from ava.db.database import open_database
 from ava.domain.model import Kind, Outcome, Pool, Quota, Topic, UserState
+from ava.domain.placement.capacity import FIELD, ClusterCapacity, snapshot
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.pools import DEFAULT
-from ava.domain.placement.capacity import FIELD, ClusterCapacity, snapshot
 from ava.domain.problems import ApiError
 from ava.domain.spec import Amount, Role, Spec
 from ava.scheduler.admission import AdmissionController
-from ava.db.database import open_database
 from tests.unit.ava.domain.placement.states import node
 from tests.unit.ava.scheduler.databases import NOW, Random
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ava.domain.placement.model import Pod, PlacementConstraints
+from ava.domain.placement.model import PlacementConstraints, Pod
 from ava.domain.resources import Resources
 from ava.kube.errors import Denied, Fenced, Invalid, Unavailable
 from ava.scheduler.binder import Binder
@@ -16,7 +16,9 @@ from tests.unit.ava.scheduler.builders import Binds
 
 
 def pods(count: int) -> list[Pod]:
-    return [Pod(f"ns/p{i}", f"u{i}", Resources(1), PlacementConstraints("gpu"), node="n") for i in range(count)]
+    return [
+        Pod(f"ns/p{i}", f"u{i}", Resources(1), PlacementConstraints("gpu"), node="n") for i in range(count)
+    ]
 
 
 class World:

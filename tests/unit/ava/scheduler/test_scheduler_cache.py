@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from ava.domain.placement.schedule_pass import schedule
 from ava.domain.placement.model import Pod
+from ava.domain.placement.schedule_pass import schedule
 from ava.scheduler import cluster_reader
 from ava.scheduler.cache import Cache
 from tests.unit.ava.scheduler.builders import Object, node, pod

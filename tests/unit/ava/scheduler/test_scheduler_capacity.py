@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ava.domain.model import Pool
-from ava.domain.placement.feasibility import infeasible_reasons
 from ava.domain.placement.capacity import snapshot
+from ava.domain.placement.feasibility import infeasible_reasons
 from ava.domain.spec import Amount, Role, Spec
 from ava.scheduler.cache import Cache
 from tests.unit.ava.scheduler.builders import Object, node

@@ -71,7 +71,9 @@ def test_a_node_in_trouble() -> None:
     ]
     assert cluster_reader.node(thing).troubles == ("NotReady", "DiskPressure")
     thing["status"]["conditions"] = []
-    assert cluster_reader.node(thing).troubles == ("NotReady",), "a node that does not say that it is ready is not"
+    assert cluster_reader.node(thing).troubles == ("NotReady",), (
+        "a node that does not say that it is ready is not"
+    )
 
 
 def test_a_node_that_says_nothing_or_nonsense_takes_nothing() -> None:
@@ -94,7 +96,9 @@ def test_a_pod_asks_for_the_sum_of_its_containers_or_its_largest_init_container(
 
 def test_limits_count_where_nothing_is_requested_and_nonsense_fits_nowhere() -> None:
     assert cluster_reader.asks({"containers": [{"resources": {"limits": {labels.GPU: "1"}}}]}).gpu == 1
-    assert cluster_reader.asks({"containers": [{"resources": {"requests": {"memory": "huge"}}}]}).memory > 2**50
+    assert (
+        cluster_reader.asks({"containers": [{"resources": {"requests": {"memory": "huge"}}}]}).memory > 2**50
+    )
     assert cluster_reader.asks({"containers": [{"name": "x"}]}) == Resources()
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ava.domain import labels
-from ava.domain.placement.schedule_pass import Decisions
 from ava.domain.placement.model import Gang
-from ava.domain.problems import Problem, ApiError
+from ava.domain.placement.schedule_pass import Decisions
+from ava.domain.problems import ApiError, Problem
 from ava.kube.errors import Conflict
 from ava.scheduler import cluster_reader
 from ava.scheduler.event_reporter import AT_ONCE, ConditionReporter, body
@@ -26,7 +26,9 @@ class World:
         self.patched: list[tuple[str, Any]] = []
         self.kept: list[tuple[str, list[str]]] = []
         self.fails = fails
-        self.teller = ConditionReporter(self, self, self.things.get, **{"rate": 1000.0, "patience": 0.0, **more})
+        self.teller = ConditionReporter(
+            self, self, self.things.get, **{"rate": 1000.0, "patience": 0.0, **more}
+        )
 
     async def patch(
         self, kind: Any, name: str, patch: Object, namespace: str | None = None, *, sub: str | None = None

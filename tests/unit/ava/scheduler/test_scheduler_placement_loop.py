@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ava.domain.placement.schedule_pass import Decisions
 from ava.domain.placement.model import Pod
+from ava.domain.placement.schedule_pass import Decisions
 from ava.kube.errors import Denied
 from ava.scheduler.binder import Binder
 from ava.scheduler.cache import Cache

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from fastapi.routing import APIRoute
 
-from ava.web.pages import ALL
 from ava.web.data_source_form import KINDS
+from ava.web.pages import ALL
 from tests.unit.ava.web.sample_site import ELSEWHERE
 
 PARTS = frozenset({"/runs/{id}/now", "/runs/{id}/charts"})

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from ava.services.logs.interface import LogLine
 from ava.domain.data_sets import ExternalSource
 from ava.domain.labels import pod
 from ava.domain.model import Outcome, PodState, Quota, UserState
-from ava.domain.placement.capacity import NodeGroup, NodeCapacity, ClusterCapacity
+from ava.domain.placement.capacity import ClusterCapacity, NodeCapacity, NodeGroup
 from ava.domain.problems import Problem
 from ava.domain.resources import Resources
+from ava.services.logs.interface import LogLine
 from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import GIB, SPEC, Site, person
 
@@ -96,7 +96,9 @@ def _elsewhere(site: Site, admin: str) -> dict[str, str]:
     return found
 
 
-def _place(name: str, pool: str, model: str, size: Resources, free: Resources, *, open: bool = True) -> NodeCapacity:
+def _place(
+    name: str, pool: str, model: str, size: Resources, free: Resources, *, open: bool = True
+) -> NodeCapacity:
     return NodeCapacity(name=name, pools=(pool,), model=model, size=size, free=free, open=open)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ava.domain.model import PodState
 from ava.services.auth.caller import COOKIE
 from ava.services.auth.login import KNOWN
-from ava.domain.model import PodState
 from ava.web import assets
 from ava.web.request import FORM_COOKIE, local
 from tests.unit.ava.api.site import SPEC, WORD, Site

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ava.domain.spec import Spec
-from ava.web import forms, definition_form
+from ava.web import definition_form, forms
 from tests.unit.ava.api.site import GIB, NOW, Site
 from tests.unit.ava.web.browser import Browser
 from tests.unit.ava.web.sample_site import inhabit

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ava.domain.spec import Spec
-from ava.web import forms, definition_form
+from ava.web import definition_form, forms
 from tests.unit.ava.api.site import Site
 from tests.unit.ava.web.browser import Browser, web_site
 

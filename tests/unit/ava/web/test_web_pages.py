@@ -182,7 +182,7 @@ def test_a_mistake_of_ours_is_a_page_that_tells_nothing_of_it(
 
 
 def test_a_database_that_is_away_is_told_in_words(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ava.domain.problems import Problem, ApiError
+    from ava.domain.problems import ApiError, Problem
 
     browser = Browser(site).log_in("ann")
 

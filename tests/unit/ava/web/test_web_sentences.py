@@ -9,8 +9,8 @@ import pytest
 from ava.domain.model import Outcome, PodState
 from ava.domain.placement import reasons
 from ava.domain.states import EXPLAINED, explain
-from ava.web.sentences import Sentences, fitting
 from ava.web.i18n import Translator
+from ava.web.sentences import Sentences, fitting
 from tests.unit.ava.api.site import Site
 from tests.unit.ava.web.browser import Browser
 from tests.unit.ava.web.sample_site import inhabit

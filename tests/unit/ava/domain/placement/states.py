@@ -10,7 +10,7 @@ from itertools import product
 
 from ava.domain.labels import GPU
 from ava.domain.model import Pool
-from ava.domain.placement.model import Gang, Node, Pod, Taint, PlacementConstraints
+from ava.domain.placement.model import Gang, Node, PlacementConstraints, Pod, Taint
 from ava.domain.resources import Resources
 
 GIB = 2**30

@@ -9,13 +9,18 @@ from dataclasses import replace
 import pytest
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.model import Node, Pod, PlacementConstraints
+from ava.domain.placement.model import Node, PlacementConstraints, Pod
 from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import GIB, POOLS, node, pod
 
 
 def facts(cluster: Cluster) -> object:
-    wishes = [PlacementConstraints("gpu"), PlacementConstraints("cpu"), PlacementConstraints("gpu", node="n1"), PlacementConstraints("gpu", model="V100")]
+    wishes = [
+        PlacementConstraints("gpu"),
+        PlacementConstraints("cpu"),
+        PlacementConstraints("gpu", node="n1"),
+        PlacementConstraints("gpu", model="V100"),
+    ]
     asks = [pod("x", gpu, 1000, GIB, where=w) for w in wishes for gpu in (0, 1, 3)]
     return (
         {n: (s.free, s.spare, s.fixed, set(s.on)) for n, s in cluster.slots.items()},

@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from ava.domain.model import Pool
-from ava.domain.placement.cluster_selector import ClusterSelector, gang_of
+from ava.domain.placement.capacity import ClusterCapacity, part, rooms, snapshot
 from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.cluster_selector import ClusterSelector, gang_of
 from ava.domain.placement.feasibility import infeasible_reasons
-from ava.domain.placement.model import Node, Taint, PlacementConstraints
+from ava.domain.placement.model import Node, PlacementConstraints, Taint
 from ava.domain.placement.plan import place
 from ava.domain.placement.pools import pool_for, usable
-from ava.domain.placement.capacity import ClusterCapacity, part, rooms, snapshot
 from ava.domain.resources import Resources
 from ava.domain.spec import Amount, Role, Spec
 from tests.unit.ava.domain.placement.states import GIB, POOLS, node, pod

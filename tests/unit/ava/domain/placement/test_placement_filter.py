@@ -7,7 +7,7 @@ import pytest
 from ava.domain.labels import GPU
 from ava.domain.model import Pool
 from ava.domain.placement.filter import Cause, for_gpus, holds, obstacle
-from ava.domain.placement.model import Node, Requirement, Taint, Toleration, PlacementConstraints
+from ava.domain.placement.model import Node, PlacementConstraints, Requirement, Taint, Toleration
 from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import node
 
@@ -28,14 +28,26 @@ KEEP = Taint("keep", "out", "NoSchedule")
         (PlacementConstraints("gpu", model="V100"), node("a", 4), Cause.MODEL),
         (PlacementConstraints("gpu", selector=(("rack", "b"),)), node("a", 4), Cause.SELECTOR),
         (PlacementConstraints("gpu"), node("a", 4, taints=(Taint(GPU), KEEP)), Cause.TAINT),
-        (PlacementConstraints("gpu", tolerations=(Toleration("keep", "Exists"),)), node("a", 4, taints=(KEEP,)), None),
+        (
+            PlacementConstraints("gpu", tolerations=(Toleration("keep", "Exists"),)),
+            node("a", 4, taints=(KEEP,)),
+            None,
+        ),
         (
             PlacementConstraints("gpu", tolerations=(Toleration("keep", value="in"),)),
             node("a", 4, taints=(KEEP,)),
             Cause.TAINT,
         ),
-        (PlacementConstraints("gpu", tolerations=(Toleration("keep", value="out"),)), node("a", 4, taints=(KEEP,)), None),
-        (PlacementConstraints("gpu", tolerations=(Toleration(operator="Exists"),)), node("a", 4, taints=(KEEP,)), None),
+        (
+            PlacementConstraints("gpu", tolerations=(Toleration("keep", value="out"),)),
+            node("a", 4, taints=(KEEP,)),
+            None,
+        ),
+        (
+            PlacementConstraints("gpu", tolerations=(Toleration(operator="Exists"),)),
+            node("a", 4, taints=(KEEP,)),
+            None,
+        ),
         (PlacementConstraints("gpu", tolerations=(Toleration(),)), node("a", 4, taints=(KEEP,)), Cause.TAINT),
         (
             PlacementConstraints("gpu", tolerations=(Toleration("keep", "Exists", effect="NoExecute"),)),
@@ -77,8 +89,13 @@ def test_one_term_of_an_affinity_is_enough_and_all_of_its_requirements_count() -
     both = (Requirement("rack", "Exists"), Requirement("speed", "Gt", ("9",)))
     n = node("a", 4, labels={"rack": "a", "speed": "3"})
     assert obstacle(PlacementConstraints("gpu", affinity=(both,)), n, POOLS) is Cause.SELECTOR
-    assert obstacle(PlacementConstraints("gpu", affinity=(both, (Requirement("rack", "Exists"),))), n, POOLS) is None
-    assert obstacle(PlacementConstraints("gpu", affinity=((),)), n, POOLS) is Cause.SELECTOR, "an empty term matches nothing"
+    assert (
+        obstacle(PlacementConstraints("gpu", affinity=(both, (Requirement("rack", "Exists"),))), n, POOLS)
+        is None
+    )
+    assert obstacle(PlacementConstraints("gpu", affinity=((),)), n, POOLS) is Cause.SELECTOR, (
+        "an empty term matches nothing"
+    )
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,9 @@ def test_the_node_and_the_model_that_the_user_named_come_before_best_fit() -> No
     nodes = [node("a", 2, model="P40"), node("b", 8, model="V100"), node("c", 8, model="V100")]
     cluster = Cluster(POOLS, nodes)
     assert nodes_of(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("gpu", node="c")),))) == ["c"]
-    assert nodes_of(cluster, Gang("h", (pod("q", 1, where=PlacementConstraints("gpu", model="V100")),))) == ["c"]
+    assert nodes_of(cluster, Gang("h", (pod("q", 1, where=PlacementConstraints("gpu", model="V100")),))) == [
+        "c"
+    ]
     assert nodes_of(cluster, Gang("i", (pod("r", 1),))) == ["a"]
 
 
@@ -90,7 +92,9 @@ def test_the_search_ends_on_a_gang_made_to_keep_it_busy() -> None:
 def test_a_gang_of_thousands_that_ends_in_a_corner_costs_a_fraction_of_a_second() -> None:
     # The same trap for the search, at the largest size that a definition may have.
     nodes = [node(f"n{i:03}", 8, memory=100 * GIB, pods=1000) for i in range(256)]
-    many = tuple(pod(f"s{i}", 0, cpu=10, memory=2**24, where=PlacementConstraints("gpu")) for i in range(4600))
+    many = tuple(
+        pod(f"s{i}", 0, cpu=10, memory=2**24, where=PlacementConstraints("gpu")) for i in range(4600)
+    )
     few = tuple(pod(f"p{i}", 4, memory=(51 + i % 9) * GIB, cpu=1000 + i % 9) for i in range(257))
     cluster = Cluster(POOLS, nodes)
     began = time.process_time()

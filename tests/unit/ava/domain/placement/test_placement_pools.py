@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ava.domain.model import Pool
+from ava.domain.placement.capacity import snapshot
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.pools import pool_for, share_problems, usable
-from ava.domain.placement.capacity import snapshot
 from ava.domain.spec import Amount, Role, Spec
 from tests.unit.ava.domain.placement.states import GIB, node
 

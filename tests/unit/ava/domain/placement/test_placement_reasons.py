@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.model import Gang, Taint, PlacementConstraints
+from ava.domain.placement.model import Gang, PlacementConstraints, Taint
 from ava.domain.placement.reasons import explain
 from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import GIB, POOLS, gang, node, pod
@@ -38,7 +38,9 @@ def test_of_a_named_node_only_what_it_lacks_is_told() -> None:
 
 
 def test_a_named_node_that_is_not_there_is_told() -> None:
-    (p,) = explain(Cluster(POOLS, [node("a", 4)]), Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", node="z")),)))
+    (p,) = explain(
+        Cluster(POOLS, [node("a", 4)]), Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", node="z")),))
+    )
     assert (p.code, p.found, p.wanted) == ("nodes-node", "a", "z")
 
 
@@ -67,7 +69,9 @@ def test_what_is_kept_for_an_earlier_run_is_said_to_be_the_reason() -> None:
 
 def test_pools_that_are_unknown_or_empty() -> None:
     cluster = Cluster(POOLS, [node("a", 4)])
-    assert [p.code for p in explain(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("x")),)))] == ["pool-unknown"]
+    assert [p.code for p in explain(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("x")),)))] == [
+        "pool-unknown"
+    ]
     assert [p.code for p in explain(cluster, Gang("g", (pod("p", 0),)))] == ["pool-empty"]
 
 
@@ -81,7 +85,9 @@ def test_memory_labels_ports_and_full_nodes() -> None:
         "nodes-pods": "1 node: with as many pods as they take.",
         "nodes-ports": "1 node: where the port is taken.",
     }
-    (p,) = explain(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("gpu", selector=(("rack", "b"),))),)))
+    (p,) = explain(
+        cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("gpu", selector=(("rack", "b"),))),))
+    )
     assert (p.code, p.wanted) == ("nodes-selector", "rack=b")
 
 

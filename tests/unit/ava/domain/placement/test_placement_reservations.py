@@ -5,9 +5,9 @@ import random
 import pytest
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.reservations import holding
-from ava.domain.placement.model import Gang, Node, Pod, PlacementConstraints
+from ava.domain.placement.model import Gang, Node, PlacementConstraints, Pod
 from ava.domain.placement.pools import DEFAULT
+from ava.domain.placement.reservations import holding
 from ava.domain.resources import Resources
 
 GPUS = PlacementConstraints(next(pool.name for pool in DEFAULT if pool.gpu))

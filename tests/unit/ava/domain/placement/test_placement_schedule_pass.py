@@ -9,8 +9,8 @@ import time
 import pytest
 
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.schedule_pass import Decisions, schedule
 from ava.domain.placement.model import Gang, PlacementConstraints
+from ava.domain.placement.schedule_pass import Decisions, schedule
 from tests.unit.ava.domain.placement.states import GIB, POOLS, gang, node, pod
 
 
@@ -133,7 +133,7 @@ def test_a_stream_of_small_runs_never_starves_a_large_one() -> None:
 
 def test_without_what_is_kept_the_same_stream_does_starve_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control of the test above."""
-    monkeypatch.setattr("ava.domain.placement.reservations.Holder.keep", lambda self, gang: False)
+    monkeypatch.setattr("ava.domain.placement.reservations.Reserver.keep", lambda self, gang: False)
     with pytest.raises(AssertionError):
         test_a_stream_of_small_runs_never_starves_a_large_one()
 

@@ -17,8 +17,8 @@ from yarl import URL
 
 from ava.gateway.http import proxy
 from ava.gateway.http.__main__ import application
-from ava.gateway.http.app import HttpGateway
 from ava.gateway.http.api_client import ApiClient
+from ava.gateway.http.app import HttpGateway
 from ava.gateway.http.config import Config
 from ava.gateway.http.headers import COOKIE, STATE
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ava.gateway.ssh import connections, authorized_keys
+from ava.gateway.ssh import authorized_keys, connections
 
 SERVER = 1000
 
@@ -33,7 +33,9 @@ class Planted(connections.Connections):
         monkeypatch.setattr(os, "killpg", lambda process, signal: self.killed.append(process))
 
     def put(self, process: int, key: str) -> None:
-        authorized_keys.record(self.folder, process, key, f'restrict,permitopen="wb-d{process}.ava-x.svc:22" {key}')
+        authorized_keys.record(
+            self.folder, process, key, f'restrict,permitopen="wb-d{process}.ava-x.svc:22" {key}'
+        )
         self.there[process] = SERVER
 
     def _post(self, body: dict[str, Any]) -> dict[str, Any]:

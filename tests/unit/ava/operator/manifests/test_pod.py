@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ava.services.runs.rules.code import variables
-from ava.operator.manifests import hostfile, pod_parts, run_files
 from ava.domain import labels
 from ava.domain.model import Group, Kind, Phase, Pool, Quota, Run, User, UserState
-from ava.operator.manifests.pod import PodContext, PodDefaults, pod, resources
 from ava.domain.resources import Resources
 from ava.domain.spec import Amount, Spec
+from ava.operator.manifests import hostfile, pod_parts, run_files
 from ava.operator.manifests.group_namespace import peers_service
+from ava.operator.manifests.pod import PodContext, PodDefaults, pod, resources
+from ava.services.runs.rules.code import variables
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 USER = User("u1", "ann", "ann@example.org", 10001, False, UserState.ACTIVE, "vision", NOW)
@@ -83,7 +83,9 @@ def test_a_variable_is_refused_or_reaches_the_pod(distributed):
     roles = {"mpi": [{"name": "launcher"}, {"name": "worker"}]}.get(distributed, [{"name": "worker"}])
     base = {"distributed": distributed, "roles": roles}
     platform = {
-        e["name"] for role in range(len(roles)) for e in main(pod(place(base, role=role), PodDefaults()))["env"]
+        e["name"]
+        for role in range(len(roles))
+        for e in main(pod(place(base, role=role), PodDefaults()))["env"]
     }
     names = platform | {
         "OMPI_MCA_plm_rsh_agent",
@@ -101,7 +103,9 @@ def test_a_variable_is_refused_or_reaches_the_pod(distributed):
 
 def test_the_launcher_waits_for_its_workers_without_an_error(tmp_path):
     """The pods' own script, beside an ssh that finds a worker's name only at the third time."""
-    script = pod_parts.wait_for_peers("i")["command"][2].replace("$$", "$").replace(hostfile.FOLDER, str(tmp_path))
+    script = (
+        pod_parts.wait_for_peers("i")["command"][2].replace("$$", "$").replace(hostfile.FOLDER, str(tmp_path))
+    )
     (tmp_path / "hostfile").write_text("w0.run slots=1\nw1.run slots=1\n")
     (tmp_path / "ssh").write_text(
         "#!/bin/sh\n"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ava.operator.manifests.hostfile import members
 from ava.domain.spec import Spec
+from ava.operator.manifests.hostfile import members
 from ava.operator.manifests.tf_config import tf_config
 
 

@@ -120,5 +120,7 @@ def test_an_image_without_either_waits_until_it_is_stopped(tmp_path: Path) -> No
 def test_keys_are_sorted_and_their_digest_tells_a_change() -> None:
     both = workbench_files.authorized(["ssh-b", "ssh-a", "ssh-b"])
     assert both == "ssh-a\nssh-b\n"
-    assert workbench_files.digest(both) == workbench_files.digest(workbench_files.authorized(["ssh-a", "ssh-b"]))
+    assert workbench_files.digest(both) == workbench_files.digest(
+        workbench_files.authorized(["ssh-a", "ssh-b"])
+    )
     assert workbench_files.digest(both) != workbench_files.digest("ssh-a\n")

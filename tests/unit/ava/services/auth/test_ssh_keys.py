@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ava.services.auth import ssh_keys
 from ava.domain.problems import ApiError
+from ava.services.auth import ssh_keys
 
 
 def blob(*fields: bytes) -> str:
