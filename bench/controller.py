@@ -67,10 +67,10 @@ def write_site(folder: Path, hosts: int) -> None:
 
 def write_nodes(folder: Path, hosts: int) -> str:
     """Write the site file and the nodes' pins; return what the hollow nodes answer with of the site, JSON."""
+    from avadm.inventory.render import variables
     from avadm.lab import layout, sitefile
-    from avadm.render.inventory import variables
-    from avadm.runner.hostkeys import KnownHosts, parse_key
-    from avadm.sitefile.load import load
+    from avadm.remote.hostkeys import KnownHosts, parse_key
+    from avadm.site.load import load
 
     config = layout.Config(
         name="hollow", parts=("objects", "cache", "logs", "database", "ava"), subnet=SUBNET
@@ -120,9 +120,9 @@ def hollow(folder: Path) -> Iterator[int]:
 
 def missing_artifacts(folder: Path, phases: Sequence[str]) -> list[str]:
     """Return what the phases of a site would fail for after minutes: artifacts that the cache has not, each with its remedy."""
-    from avadm.artifacts.need import missing
+    from avadm.artifacts.requirements import missing
     from avadm.engine.prepare import SiteContext
-    from avadm.sitefile.load import load
+    from avadm.site.load import load
 
     site_file = load(folder / "site.yml")
     steps = SiteContext.of(site_file).plan(phases, ())
@@ -199,19 +199,19 @@ def inside(folder: Path, phases: Sequence[str], grown: int, room: int) -> dict[s
 
 def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[str, Any]:
     """Apply a site over the hollow nodes; ``again``: only what the ledger says is not done with the inputs of now."""
-    from avadm.engine import founded
     from avadm.engine.apply import Engine, Job
+    from avadm.engine.drift import restrict, unasked
     from avadm.engine.peers import PeersFirst, Telling
     from avadm.engine.prepare import SiteContext
-    from avadm.engine.proof import narrowed, unasked
     from avadm.engine.recorder import Recorder
+    from avadm.inventory.render import render_inventory
     from avadm.paths import home
-    from avadm.records.runfolder import RunFolder
-    from avadm.render.inventory import render_inventory
-    from avadm.runner.ansible import AnsibleRunner
-    from avadm.runner.redact import Redactor
-    from avadm.runner.ssh import SshFleet
-    from avadm.sitefile.load import load
+    from avadm.remote.ansible import AnsibleRunner
+    from avadm.remote.redact import Redactor
+    from avadm.remote.ssh import SshFleet
+    from avadm.site.load import load
+    from avadm.state import bootstrap_marks
+    from avadm.state.run_folder import RunFolder
 
     memory, begun, cpu = Memory(), time.monotonic(), _cpu()
     memory.start()
@@ -219,7 +219,7 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     run = RunFolder.create("apply")
     context = SiteContext.of(site_file)
     rendered = render_inventory(
-        site_file, run.inventory, founded.variables(context.ledger, site_file.site), {}
+        site_file, run.inventory, bootstrap_marks.variables(context.ledger, site_file.site), {}
     )
     context = context.refreshed()
     started = _cpu() - cpu
@@ -229,7 +229,7 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     fleet = SshFleet(site_file)
     telling = Telling.of(context, fleet, steps, verdicts)
     if again:
-        steps = [narrowed(step, verdicts[step.name]) for step in steps if not verdicts[step.name].proven]
+        steps = [restrict(step, verdicts[step.name]) for step in steps if not verdicts[step.name].proven]
     job = Job(
         steps=steps,
         home=home(),

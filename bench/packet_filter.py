@@ -24,8 +24,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from avadm.render.packet_filter import texts
-from avadm.sitefile.load import load
+from avadm.components.packet_filter.variables import texts
+from avadm.site.load import load
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs/performance.md"

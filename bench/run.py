@@ -107,7 +107,7 @@ def tasks() -> int:
 
 
 def preflight() -> list[dict[str, Any]]:
-    """Return what preflight took over 8 to 64 simulated hosts (tests/room/bench.py)."""
+    """Return what preflight took over 8 to 64 simulated hosts (tests/sim/bench.py)."""
     print("· avadm preflight of 8, 16, 32, 64 simulated hosts …", file=sys.stderr, flush=True)
     out = RUNS / "preflight.json"
     out.unlink(missing_ok=True)

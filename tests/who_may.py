@@ -1,6 +1,7 @@
 """Who may come to which port of a node, read off the components' table alone: what the packet filter is tried against."""
 
-from avadm.components import COMPONENTS, At, Peer, duties, listeners
+from avadm.components.catalog import COMPONENTS, duties, listeners
+from avadm.components.model import At, Peer
 
 NOBODYS = ("t31", "u31", "t9999", "u40000")
 """Ports that nobody has: the first letter is the protocol's."""

@@ -83,7 +83,7 @@ def problems(errors: Sequence[Any]) -> list[Problem]:
     for error in _plain(errors):
         nested = error.get("ctx", {}).get("error")
         if isinstance(nested, ValidationError):
-            # A part that was validated by its own rules (strict.py): its errors stand below its place.
+            # A part that was validated by its own rules (definitions.py): its errors stand below its place.
             inner = nested.errors(include_url=False)
             found += problems([{**e, "loc": (*error["loc"], *e["loc"])} for e in inner])
         elif isinstance(nested, ValidationProblems):

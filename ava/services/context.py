@@ -1,4 +1,4 @@
-"""What the routes work with, made once at the start."""
+"""The context of all services: database, settings, clients, clock; created once per process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rates(limits: Limits) -> RateLimits:
 
 @dataclass(slots=True)
 class Context:
-    """All of it.
+    """Database, settings and clients that services work with.
 
     Attributes:
         clock: UTC; tests set it.

@@ -1,4 +1,4 @@
-"""From settings to services."""
+"""Creation of the context from the settings."""
 
 from __future__ import annotations
 

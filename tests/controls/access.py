@@ -176,4 +176,4 @@ BOOTSTRAP = (
     Access("a login whose sudo wants a password", "cannot become root without a password"),
     Access("a connection that breaks off in the middle", "connection lost while the command ran"),
 )
-"""Told in other tests: tests/lab/room/test_access.py, tests/unit/runner/test_access.py and test_ssh.py."""
+"""Told in other tests: tests/lab/room/test_access.py, tests/unit/remote/test_access.py and test_ssh.py."""

@@ -12,9 +12,9 @@ import pytest
 import testinfra
 
 from avadm.cli.main import App
-from tests.lab.again import second_run  # noqa: F401  a fixture
 from tests.lab.faults.planting import sweep
 from tests.lab.record import ROWS, Tried, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401  hooks
+from tests.lab.second_apply import second_run  # noqa: F401  a fixture
 from tests.lab.tiers import TIERS
 
 

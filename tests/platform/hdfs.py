@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 import httpx
 
-from avadm.render.alluxio import FAILOVER
+from avadm.components.alluxio.variables import FAILOVER
 from bench.control_plane import free_port
 from tests.platform.jars import jars
 

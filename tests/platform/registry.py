@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from avadm.artifacts import programs
+from avadm.artifacts import node_archives
 from bench.control_plane import Authority, free_port
 from tests.platform.packages import unpacked
 from tests.unit.fakes.roles import template, value, variables
@@ -92,7 +92,7 @@ class Space:
         }
         (folder / "space.json").write_text(json.dumps(told | {"listen": f"127.0.0.1:{self.port}"}))
         self.log = folder / "space.log"
-        program = programs.variables("nodeside-registry", folder)["files"]["program"]["path"]
+        program = node_archives.variables("nodeside-registry", folder)["files"]["program"]["path"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-S", program, "serve", folder / "space.json"], stdout=log, stderr=log

@@ -1,4 +1,4 @@
-"""Who asks: by the cookie of a session (then with its CSRF token where something changes) or by a program's token.
+"""Authentication of a request: a session's cookie (with its CSRF token where something changes) or a program's token.
 
 The database keeps the SHA-256 of either alone, and finds it by an index over that: what a wrong guess takes tells nothing of
 the secret, of which 256 bits are random.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from avadm.artifacts import differences, golang, images, maven, npm, tarball
+from avadm.artifacts import golang, images, maven, npm, patching, tarball
 from avadm.artifacts import recipe as r
 from avadm.artifacts.commands import NOT_FOUND, Commands, Done
 from avadm.artifacts.golang import no_program
@@ -150,8 +150,8 @@ class Builder:
     def _patch(self, a: r.Patch) -> None:
         for path in sorted((self.artifact.folder / a.source).glob("*.patch")):
             try:
-                differences.apply(path.read_text(encoding="utf-8"), self.work / a.to)
-            except differences.DifferenceError as error:
+                patching.apply(path.read_text(encoding="utf-8"), self.work / a.to)
+            except patching.DifferenceError as error:
                 raise self._failed(f"apply {path.name}", str(error), "the source it was made for") from error
 
     def _maven(self, m: r.Maven) -> None:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from avadm.errors import AvadmError
-from avadm.runner.keyfile import usable
+from avadm.remote.keyfile import usable
 
 
 @dataclass(frozen=True, slots=True)

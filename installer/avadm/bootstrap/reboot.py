@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from avadm.bootstrap.boot_scripts import FILE, REBOOT, look, write
-from avadm.bootstrap.job import Job
 from avadm.bootstrap.report import BootstrapState, NodeReport
+from avadm.bootstrap.task import BootstrapTask
 from avadm.findings import Finding, Severity
-from avadm.runner.connect import Target
-from avadm.runner.fleet import Result
-from avadm.runner.ssh import SshFleet
+from avadm.remote.connect import Target
+from avadm.remote.fleet import Result
+from avadm.remote.ssh import SshFleet
 
 LOOK_TIMEOUT, WRITE_TIMEOUT = 60.0, 300.0  # seconds; update-grub looks at every disk
 OWN_BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -42,7 +42,7 @@ class Seen:
         return cls(boots[0], named("lacks"), named("given"), named("serves"))
 
 
-def reboot(job: Job, targets: Sequence[Target], reports: dict[str, NodeReport]) -> None:
+def reboot(job: BootstrapTask, targets: Sequence[Target], reports: dict[str, NodeReport]) -> None:
     """Have each node booted with its kernel arguments; never two at once, and none after one that did not come back.
 
     Args:
@@ -85,7 +85,7 @@ def reboot(job: Job, targets: Sequence[Target], reports: dict[str, NodeReport]) 
             return
 
 
-def _may(job: Job, target: Target, seen: Seen, own: str, report: NodeReport) -> bool:
+def _may(job: BootstrapTask, target: Target, seen: Seen, own: str, report: NodeReport) -> bool:
     """Return whether a node may be rebooted; where not, its report has the reason."""
     lacks = " ".join(seen.lacks)
     by_hand = f"Drain it if it runs pods, add {lacks} to GRUB_CMDLINE_LINUX in /etc/default/grub, run `update-grub`, reboot it."
@@ -127,7 +127,7 @@ def _may(job: Job, target: Target, seen: Seen, own: str, report: NodeReport) -> 
     return False
 
 
-def _one(job: Job, target: Target, seen: Seen, report: NodeReport) -> bool:
+def _one(job: BootstrapTask, target: Target, seen: Seen, report: NodeReport) -> bool:
     """Write the arguments, reboot one node and wait for it; return whether it is booted with them."""
     with _fleet(job, [target]) as fleet:
         # All of them: one that has its effect without the file may lose it with the next boot.
@@ -179,7 +179,7 @@ def _one(job: Job, target: Target, seen: Seen, report: NodeReport) -> bool:
     return True
 
 
-def _back(job: Job, target: Target, before: str) -> Seen | None:
+def _back(job: BootstrapTask, target: Target, before: str) -> Seen | None:
     """Wait until a node answers from another boot; None where it does not in time."""
     end = time.monotonic() + job.reboot_timeout
     while time.monotonic() < end:
@@ -195,5 +195,5 @@ def _back(job: Job, target: Target, before: str) -> Seen | None:
     return None
 
 
-def _fleet(job: Job, targets: Sequence[Target]) -> SshFleet:
+def _fleet(job: BootstrapTask, targets: Sequence[Target]) -> SshFleet:
     return SshFleet(targets, known_hosts=job.known_hosts, key=job.key.path, connect_timeout=job.timeout)

@@ -7,23 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 
 import paramiko
 
-from avadm.bootstrap.job import Job
-from avadm.bootstrap.learn import AT_ONCE, Offer, learn
+from avadm.bootstrap.host_keys import AT_ONCE, Offer, collect_host_keys
 from avadm.bootstrap.reboot import reboot
 from avadm.bootstrap.report import BootstrapState, BootstrapStep, NodeReport
 from avadm.bootstrap.scripts import AUTHORIZE, prepare, python_package
 from avadm.bootstrap.sudo import asks_password, let_sudo
-from avadm.runner import channel
-from avadm.runner.connect import Credentials, Target, Trouble, connect
-from avadm.runner.fleet import Result
-from avadm.runner.hostkeys import KnownHosts, fingerprint
-from avadm.runner.reason import Why
-from avadm.runner.ssh import SshFleet
+from avadm.bootstrap.task import BootstrapTask
+from avadm.remote import channel
+from avadm.remote.connect import ConnectionFailed, Credentials, Target, connect
+from avadm.remote.fleet import Result
+from avadm.remote.hostkeys import KnownHosts, fingerprint
+from avadm.remote.reason import Why
+from avadm.remote.ssh import SshFleet
 
 INSTALL_TIMEOUT = 300.0  # seconds; fetching package lists over a slow line and installing python
 
 
-def bootstrap(job: Job) -> list[NodeReport]:
+def bootstrap(job: BootstrapTask) -> list[NodeReport]:
     """Make every node ready for Ansible; a node's trouble ends that node's steps only.
 
     Returns:
@@ -48,12 +48,12 @@ def bootstrap(job: Job) -> list[NodeReport]:
     return list(reports.values())
 
 
-def _pin(job: Job, reports: dict[str, NodeReport]) -> list[Target]:
+def _pin(job: BootstrapTask, reports: dict[str, NodeReport]) -> list[Target]:
     """Learn and pin host keys; return the nodes whose key is pinned now."""
     known = KnownHosts(job.known_hosts)
     if job.jump is not None:
         job.jump.pin(known)
-    offers = learn(job.targets, known, job.declared, job.timeout)
+    offers = collect_host_keys(job.targets, known, job.declared, job.timeout)
     unknown = [o for o in offers if o.key and not o.pinned and not o.vouched]
     confirmed = bool(unknown) and job.confirm(unknown)
     good: list[Target] = []
@@ -83,7 +83,7 @@ def _pin(job: Job, reports: dict[str, NodeReport]) -> list[Target]:
     return good
 
 
-def _no_host_key(report: NodeReport, offer: Offer, job: Job) -> None:
+def _no_host_key(report: NodeReport, offer: Offer, job: BootstrapTask) -> None:
     """Say why a node's host key could not be learned."""
     trouble, target = offer.trouble, offer.target
     if trouble is None:
@@ -106,20 +106,20 @@ def _no_host_key(report: NodeReport, offer: Offer, job: Job) -> None:
 
 
 def _let_in(
-    job: Job,
+    job: BootstrapTask,
     targets: Sequence[Target],
     known: KnownHosts,
     credentials: Credentials,
     reports: dict[str, NodeReport],
-) -> list[tuple[Target, Trouble]]:
+) -> list[tuple[Target, ConnectionFailed]]:
     """Install the controller's key where it is not let in yet; return the nodes that let nothing in."""
 
-    def one(target: Target) -> tuple[Target, Trouble] | None:
+    def one(target: Target) -> tuple[Target, ConnectionFailed] | None:
         report = reports[target.node]
         pinned = known.lookup(*target.entry_names)
         try:
             connect(target, pinned, Credentials([job.key.private]), job.timeout).close()
-        except Trouble as trouble:
+        except ConnectionFailed as trouble:
             if trouble.why is not Why.AUTH:
                 report.fail("key", trouble.reason, remedy="Run bootstrap again when the node answers.")
                 return None
@@ -128,7 +128,7 @@ def _let_in(
             return None
         try:
             _authorize(job, target, pinned, credentials, report)
-        except Trouble as trouble:
+        except ConnectionFailed as trouble:
             if trouble.why is Why.AUTH:
                 return target, trouble
             report.fail("key", trouble.reason, remedy="Run bootstrap again when the node answers.")
@@ -141,7 +141,7 @@ def _let_in(
 
 
 def _authorize(
-    job: Job,
+    job: BootstrapTask,
     target: Target,
     pinned: Sequence[paramiko.PKey],
     credentials: Credentials,
@@ -154,7 +154,7 @@ def _authorize(
         line = channel.wrap(AUTHORIZE, "root", 30)
         got = channel.execute(transport, line, timeout=35, stdin=f"{job.key.line}\n".encode())
     except (channel.NotSent, channel.Lost) as e:
-        raise Trouble(Why.LOST, f"connection lost: {target}: {e}", when="connection lost") from e
+        raise ConnectionFailed(Why.LOST, f"connection lost: {target}: {e}", when="connection lost") from e
     finally:
         transport.close()
     said = got.stdout.decode("utf-8", "replace").split()
@@ -169,7 +169,7 @@ def _authorize(
         return
     try:
         connect(target, pinned, Credentials([job.key.private]), job.timeout).close()
-    except Trouble as e:
+    except ConnectionFailed as e:
         report.fail(
             "key",
             f"the controller's key is in place but {target} does not let it in",
@@ -181,7 +181,7 @@ def _authorize(
     report.add("key", BootstrapState.CHANGED, "the controller's key was installed")
 
 
-def _no_way_in(report: NodeReport, target: Target, trouble: Trouble, *, given: bool) -> None:
+def _no_way_in(report: NodeReport, target: Target, trouble: ConnectionFailed, *, given: bool) -> None:
     """Say that a node let nothing in."""
     remedy = (
         f"Check the password and that sshd lets {target.user} in by password (PasswordAuthentication, "
@@ -193,7 +193,7 @@ def _no_way_in(report: NodeReport, target: Target, trouble: Trouble, *, given: b
     report.fail("key", trouble.reason, remedy=remedy)
 
 
-def _prepare(job: Job, targets: Sequence[Target], reports: dict[str, NodeReport]) -> None:
+def _prepare(job: BootstrapTask, targets: Sequence[Target], reports: dict[str, NodeReport]) -> None:
     """Check root and python on the nodes that let the controller's key in."""
     ready = [t for t in targets if reports[t.node].state is not BootstrapState.FAILED]
     script = prepare(job.interpreter, job.install_python, job.proxy)
@@ -206,7 +206,7 @@ def _prepare(job: Job, targets: Sequence[Target], reports: dict[str, NodeReport]
             _judge(job, target, results[target.node], reports[target.node], target.node in granted)
 
 
-def _judge(job: Job, target: Target, result: Result, report: NodeReport, granted: bool) -> None:
+def _judge(job: BootstrapTask, target: Target, result: Result, report: NodeReport, granted: bool) -> None:
     """Turn the script's answer into steps."""
     lines = result.stdout.split("\n")
     said = result.stderr.strip()[-300:]

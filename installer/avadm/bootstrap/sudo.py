@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from avadm.bootstrap.job import Job
-from avadm.bootstrap.learn import AT_ONCE
+from avadm.bootstrap.host_keys import AT_ONCE
 from avadm.bootstrap.report import NodeReport
 from avadm.bootstrap.scripts import grant
-from avadm.runner import channel
-from avadm.runner.connect import Credentials, Target, Trouble, connect
-from avadm.runner.fleet import Result
-from avadm.runner.hostkeys import KnownHosts
-from avadm.runner.reason import Why
+from avadm.bootstrap.task import BootstrapTask
+from avadm.remote import channel
+from avadm.remote.connect import ConnectionFailed, Credentials, Target, connect
+from avadm.remote.fleet import Result
+from avadm.remote.hostkeys import KnownHosts
+from avadm.remote.reason import Why
 
 GRANT_TIMEOUT = 30.0  # seconds; sudo itself waits a few after a wrong password
 WRONG = ("incorrect password", "Sorry, try again")
@@ -24,7 +24,7 @@ def asks_password(result: Result) -> bool:
     return bool(result.error and result.error.why is Why.NO_ROOT and "password is required" in result.stderr)
 
 
-def let_sudo(targets: Sequence[Target], job: Job, reports: dict[str, NodeReport]) -> list[str]:
+def let_sudo(targets: Sequence[Target], job: BootstrapTask, reports: dict[str, NodeReport]) -> list[str]:
     """Write the rule for sudo where there is a password for it; return the nodes that have it now.
 
     A node on which that fails has its reason in its report; without a password nothing is tried.
@@ -44,7 +44,7 @@ def let_sudo(targets: Sequence[Target], job: Job, reports: dict[str, NodeReport]
                 got = channel.execute(transport, grant(target.user), timeout=GRANT_TIMEOUT, stdin=stdin)
             finally:
                 transport.close()
-        except Trouble as trouble:
+        except ConnectionFailed as trouble:
             report.fail("root", trouble.reason, remedy="Run bootstrap again when the node answers.")
             return False
         except (channel.NotSent, channel.Lost) as e:

@@ -10,11 +10,11 @@ from typing import Any
 
 from avadm.checks.base import Clock, PreflightContext
 from avadm.checks.peers import Peer, peers
-from avadm.components import taken
+from avadm.components.base.variables import keyring, late_packages, packages
+from avadm.components.catalog import taken
 from avadm.disks.approvals import approvals
-from avadm.render.core import keyring, late_packages, packages
-from avadm.runner.ask import ask, mapping
-from avadm.runner.fleet import Fleet, Result
+from avadm.remote.call import ask, mapping
+from avadm.remote.fleet import Fleet, Result
 from avadm.site import internet
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile

@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from avadm.components import BY_NAME, COMPONENTS, Program, duties
+from avadm.components.catalog import BY_NAME, COMPONENTS, duties
+from avadm.components.model import Program
+from avadm.components.monitoring.variables_tls import asked_with
 from avadm.findings import Finding
-from avadm.render.monitoring_tls import asked_with
-from avadm.runner.ask import ask, mapping
-from avadm.runner.fleet import Fleet
+from avadm.remote.call import ask, mapping
+from avadm.remote.fleet import Fleet
 from avadm.site.model import Node, Site
 from nodeside import versions
 
 if TYPE_CHECKING:
-    from avadm.sitefile.load import SiteFile
+    from avadm.site.load import SiteFile
 
 TIMEOUT = 60.0  # seconds
 PATIENCE = 30.0

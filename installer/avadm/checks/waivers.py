@@ -8,8 +8,8 @@ from datetime import date
 from fnmatch import fnmatchcase
 
 from avadm.findings import Finding, Severity
+from avadm.site.load import SiteFile
 from avadm.site.model import Site, Waiver
-from avadm.sitefile.load import SiteFile
 
 ID = "waivers"
 TITLE = "waivers hold and are needed"

@@ -116,16 +116,16 @@ def run(
     """Run a suite from the site's client nodes; exit 1 unless every check is PASS, PROJECTED or EXCEPTED."""
     from avadm.cli.plan import command_line
     from avadm.engine import acceptance, acceptance_suites
-    from avadm.engine.accept_record import AcceptRecord
-    from avadm.engine.cluster_lock import held
-    from avadm.engine.lock_nodes import LockNodes
+    from avadm.engine.acceptance_record import AcceptanceRecord
     from avadm.errors import AvadmError
-    from avadm.records.runfolder import RunFolder, discard
+    from avadm.state.cluster_lock import held
+    from avadm.state.lock_nodes import LockNodes
+    from avadm.state.run_folder import RunFolder, discard
 
     chosen = acceptance_suites.choose(only, suite)
     site_file, fleet = app.site_file(), app.fleet()
     folder = RunFolder.create("accept")
-    record = AcceptRecord(folder, site_file.site.name, command_line("accept", "run"))
+    record = AcceptanceRecord(folder, site_file.site.name, command_line("accept", "run"))
     show, report = _Progress(), None
 
     def step(what: Progress) -> None:

@@ -16,17 +16,17 @@ from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.progress import displays, printed_notes
 from avadm.cli.summary_text import print_summary
-from avadm.engine.founded import replacing
 from avadm.engine.run import Request
 from avadm.engine.run import apply as run
 from avadm.engine.saved_plan import load
 from avadm.errors import EXIT
-from avadm.plan.phases import select
+from avadm.plan.graph import select
 from avadm.quantity import quantity
-from avadm.records.ledger import Ledger
+from avadm.state.bootstrap_marks import replacing
+from avadm.state.site_state import SiteState
 
 if TYPE_CHECKING:
-    from avadm.sitefile.load import SiteFile
+    from avadm.site.load import SiteFile
 
 
 def confirm_first(site_file: SiteFile) -> None:
@@ -37,7 +37,7 @@ def confirm_first(site_file: SiteFile) -> None:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
-    if Ledger.of(site_file.path, site_file.site.name, tolerant=True).serial:
+    if SiteState.of(site_file.path, site_file.site.name, tolerant=True).serial:
         return
     nodes = site_file.site.nodes
     disks = sum(len(n.devices) for n in nodes)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.artifacts.manifest import Artifact, manifest, named
-from avadm.artifacts.need import needed
+from avadm.artifacts.requirements import needed
 from avadm.artifacts.store import ArtifactState, ArtifactStore, as_json
 from avadm.cli.artifacts_progress import display
 from avadm.cli.main import App, pass_app
@@ -22,7 +22,7 @@ from avadm.findings import Finding, Severity
 from avadm.site import internet
 
 if TYPE_CHECKING:
-    from avadm.artifacts.make import Source
+    from avadm.artifacts.provide import Source
 
 _STYLE = {
     ArtifactState.PRESENT: "green",
@@ -148,7 +148,7 @@ def verify(app: App, names: tuple[str, ...], as_json: bool) -> int:
 
     What links to a newer C library than the oldest system of the profiles has is told too.
     """
-    from avadm.artifacts import linked
+    from avadm.artifacts import glibc_check
 
     store = ArtifactStore.default()
     findings = []
@@ -161,7 +161,7 @@ def verify(app: App, names: tuple[str, ...], as_json: bool) -> int:
         for name, why in store.damage(artifact).items() if state is ArtifactState.DAMAGED else ():
             findings.append(_wrong(artifact, store, "is damaged", f"{name}: {why}", "as it was made"))
         if state in (ArtifactState.PRESENT, ArtifactState.STALE):
-            findings += linked.too_new(artifact.name, store.folder(artifact))
+            findings += glibc_check.too_new(artifact.name, store.folder(artifact))
     if as_json:
         print_json({"artifacts": rows, "findings": as_dicts(findings)})
     else:
@@ -184,12 +184,12 @@ def _make(
 ) -> int:
     from avadm.artifacts import proxy
     from avadm.artifacts.commands import LocalCommands
-    from avadm.artifacts.make import Maker
+    from avadm.artifacts.provide import ArtifactProvider
 
     chosen = _chosen(app, names)
     store = ArtifactStore.default()
     with display([a.name for a in chosen], stderr if as_json else console) as shown:
-        maker = Maker(
+        maker = ArtifactProvider(
             store,
             source,
             shown,

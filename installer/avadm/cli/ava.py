@@ -43,7 +43,7 @@ def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
     same password changes nothing. It goes by standard input all the way: no command line, file or log has it.
     """
     from avadm.kube.ava_admin import make_admin
-    from avadm.people.reach import no_platform
+    from avadm.platform_users.connect import no_platform
 
     site = app.site_file().site
     if site.components.ava is None:

@@ -16,9 +16,9 @@ from avadm.cli.output import as_dicts, console, print_findings, print_json, stde
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 
 if TYPE_CHECKING:
-    from avadm.people.apply import Link
-    from avadm.people.changes import Change
-    from avadm.people.prune import Extra
+    from avadm.platform_users.apply import Link
+    from avadm.platform_users.diff import Change
+    from avadm.platform_users.prune import Extra
 
 as_whom = click.option(
     "--as", "whom", metavar="NAME", help="The administrator in whose name; needed where there are several."
@@ -63,17 +63,17 @@ def _apply(
     whom: str | None,
     as_json: bool,
 ) -> int:
-    from avadm.components.ava import host
-    from avadm.people import apply as doing
-    from avadm.people import changes as finding
-    from avadm.people import load, present, reach
-    from avadm.people import prune as pruning
+    from avadm.components.ava.component import host
+    from avadm.platform_users import apply as doing
+    from avadm.platform_users import connect, current, load
+    from avadm.platform_users import diff as finding
+    from avadm.platform_users import prune as pruning
 
     file = load.load(path)
     site = app.site_file()
-    with reach.administrator(site, app.fleet(), whom) as way:
+    with connect.administrator(site, app.fleet(), whom) as way:
         named = frozenset(n.partition(":")[2].partition("/")[0] for n in prune if "/" in n)
-        there = present.read(way.ava, file.people, named)
+        there = current.read(way.ava, file.people, named)
         if unknown := finding.unknown(file, there, parts):
             raise AvadmError(unknown, EXIT_COULD_NOT_RUN)
         extra = pruning.extras(file, there, way.name)
@@ -166,13 +166,13 @@ ALL = [
 @pass_app
 def invite(app: App, names: tuple[str, ...], whom: str | None, as_json: bool) -> int:
     """Make links by which users choose a password, once; a password that is chosen so makes former links void."""
-    from avadm.components.ava import host
-    from avadm.people import apply as doing
-    from avadm.people import reach
+    from avadm.components.ava.component import host
+    from avadm.platform_users import apply as doing
+    from avadm.platform_users import connect
 
     site = app.site_file()
     links = []
-    with reach.administrator(site, app.fleet(), whom) as way:
+    with connect.administrator(site, app.fleet(), whom) as way:
         for name in names:
             links.append(doing.link(way.ava, host(site.site), name))
             if not as_json:

@@ -33,11 +33,11 @@ def usage(
 
     It is counted from the ledger's charges: of a month that is over it is the same at any later time.
     """
-    from avadm.people import reach, usage
+    from avadm.platform_users import connect, usage
 
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other.")
-    with reach.administrator(app.site_file(), app.fleet(), whom) as way:
+    with connect.administrator(app.site_file(), app.fleet(), whom) as way:
         report = usage.report(way.ava, month, by)
     if as_json:
         print_json({**asdict(report), "rows": [row.shown() for row in report.rows]})

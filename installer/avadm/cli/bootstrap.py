@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import paramiko
 
     from avadm.bootstrap.controller_key import ControllerKey
-    from avadm.bootstrap.learn import Offer
+    from avadm.bootstrap.host_keys import Offer
     from avadm.bootstrap.report import NodeReport
     from avadm.site.model import Node
 
@@ -79,14 +79,14 @@ def bootstrap(
     us in.
     """
     from avadm.bootstrap.controller_key import ensure
-    from avadm.bootstrap.job import Job
     from avadm.bootstrap.password import from_file
     from avadm.bootstrap.report import findings, warnings
     from avadm.bootstrap.run import bootstrap as run
+    from avadm.bootstrap.task import BootstrapTask
     from avadm.cli.nodes import select
-    from avadm.runner.access import nameless
-    from avadm.runner.jump import JumpHost
-    from avadm.runner.ssh import targets
+    from avadm.remote.access import nameless
+    from avadm.remote.jump import JumpHost
+    from avadm.remote.ssh import targets
 
     site_file = app.site_file(draft=True)
     nodes = select(site_file.site, limit)
@@ -97,7 +97,7 @@ def bootstrap(
     user = site_file.site.ssh.user
     key = ensure(site_file.ssh_key, f"avadm@{site_file.site.name}")
     reports = run(
-        Job(
+        BootstrapTask(
             targets(site_file, [n.name for n in nodes]),
             key,
             site_file.known_hosts,
@@ -137,12 +137,12 @@ def bootstrap(
 
 def _existing(path: Path) -> paramiko.PKey:
     """Return a key named by --existing-key."""
-    from avadm.runner.connect import Trouble
-    from avadm.runner.keyfile import load_key
+    from avadm.remote.connect import ConnectionFailed
+    from avadm.remote.keyfile import load_key
 
     try:
         return load_key(path.expanduser())
-    except Trouble as e:
+    except ConnectionFailed as e:
         raise AvadmError.of(
             check="existing-key",
             what=f"{path.expanduser()} is {e.reason.facts['fault']}",
@@ -152,7 +152,7 @@ def _existing(path: Path) -> paramiko.PKey:
 
 def _declared(nodes: list[Node]) -> dict[str, paramiko.PKey]:
     """Return the host keys that the site file gives; AvadmError with all that are none."""
-    from avadm.runner.hostkeys import parse_key
+    from avadm.remote.hostkeys import parse_key
 
     found, bad = {}, []
     for node in nodes:
@@ -178,7 +178,7 @@ def _declared(nodes: list[Node]) -> dict[str, paramiko.PKey]:
 
 def _confirm(offers: list[Offer], accept: bool) -> bool:
     """Show the unknown host keys and ask whether they are right."""
-    from avadm.runner.hostkeys import fingerprint
+    from avadm.remote.hostkeys import fingerprint
 
     table = Table(title="Host keys seen for the first time", title_justify="left")
     for column in ("node", "address", "type", "fingerprint"):

@@ -15,7 +15,7 @@ from avadm.cli.tables import print_table
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
 
 if TYPE_CHECKING:
-    from avadm.engine.database_nodes import DatabaseNodes
+    from avadm.operations.database_nodes import DatabaseNodes
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 MIB = 1 << 20
@@ -60,7 +60,7 @@ def backups(app: App, as_json: bool) -> int:
 @pass_app
 def backup(app: App, full: bool, as_json: bool) -> None:
     """Make a backup now, on the node of the primary."""
-    from avadm.engine.database_nodes import WORK_S
+    from avadm.operations.database_nodes import WORK_S
 
     nodes = _nodes(app)
     node = nodes.with_role("primary")
@@ -82,7 +82,7 @@ def verify(app: App, anywhere: bool, as_json: bool) -> int:
     Every page's checksum, every index, the tables beside the living ones, and how old its newest row is. That server is removed
     afterwards, and the result is a metric. The living database is not touched. Exit status 1 where something is wrong.
     """
-    from avadm.engine.database_nodes import WORK_S
+    from avadm.operations.database_nodes import WORK_S
 
     nodes = _nodes(app)
     roles = nodes.roles()
@@ -121,12 +121,12 @@ def restore(app: App, to: str, word: str | None, break_lock: bool, as_json: bool
     Refused while a member lives, unless the site's name is given. The data are restored beside the present ones first; then the
     members are stopped, the present data renamed, never removed, and the others copy the first one's. All nodes have to answer.
     """
-    from avadm.engine.cluster_lock import held
-    from avadm.engine.database_restore import restore as run
-    from avadm.engine.database_restore import target
-    from avadm.engine.lock import locked
-    from avadm.engine.lock_nodes import LockNodes
-    from avadm.records.ledger import state_folder
+    from avadm.operations.database_restore import restore as run
+    from avadm.operations.database_restore import target
+    from avadm.state.cluster_lock import held
+    from avadm.state.local_lock import locked
+    from avadm.state.lock_nodes import LockNodes
+    from avadm.state.site_state import state_folder
 
     when = target(to, datetime.now(UTC))
     nodes, site_file = _nodes(app), app.site_file()
@@ -153,7 +153,7 @@ def restore(app: App, to: str, word: str | None, break_lock: bool, as_json: bool
 
 def _nodes(app: App) -> DatabaseNodes:
     """Return the site's nodes of PostgreSQL; AvadmError on a site without backups."""
-    from avadm.engine.database_nodes import DatabaseNodes
+    from avadm.operations.database_nodes import DatabaseNodes
 
     site = app.site_file().site
     found = DatabaseNodes(app.fleet(), site)

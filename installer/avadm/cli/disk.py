@@ -15,9 +15,9 @@ from avadm.findings import Finding
 
 if TYPE_CHECKING:
     from avadm.disks.nodes import Disk
-    from avadm.runner.fleet import Fleet
+    from avadm.remote.fleet import Fleet
+    from avadm.site.load import SiteFile
     from avadm.site.model import Node, Site
-    from avadm.sitefile.load import SiteFile
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -73,8 +73,8 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
     """
     from avadm.disks.approve import approve as write
     from avadm.disks.approve import entry, refusals, unknown_kinds
-    from avadm.engine.lock import locked
-    from avadm.records.ledger import state_folder
+    from avadm.state.local_lock import locked
+    from avadm.state.site_state import state_folder
 
     site_file = app.site_file(draft=True)
     chosen = _choose(site_file, _fleet(site_file), _node(site_file.site, node), disks)
@@ -112,17 +112,17 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
     Who erased what, and when, is kept in a run folder.
     """
     from avadm.disks.zap import erase, refuse_used
-    from avadm.engine.cluster_lock import held
-    from avadm.engine.lock import locked
-    from avadm.engine.lock_nodes import LockNodes
-    from avadm.records.ledger import state_folder
-    from avadm.render import lost_vault
-    from avadm.sitefile.secrets import Vault
+    from avadm.inventory import vault_guard
+    from avadm.site.vault import Vault
+    from avadm.state.cluster_lock import held
+    from avadm.state.local_lock import locked
+    from avadm.state.lock_nodes import LockNodes
+    from avadm.state.site_state import state_folder
 
     site_file = app.site_file(draft=True)
     site, python, fleet = site_file.site, site_file.profile.python, _fleet(site_file)
     (found,) = _choose(site_file, fleet, _node(site, node), (name,))
-    if gone := lost_vault.of(site_file):
+    if gone := vault_guard.of(site_file):
         raise AvadmError(gone)
     fsid = Vault.open(site_file.path).ensure({}).get("vault_ceph_fsid", "")
     refuse_used(fleet, site, python, found, fsid)
@@ -148,7 +148,7 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
 
 def _fsid(site_file: SiteFile) -> str:
     """Return our cluster's fsid for judging labels; "" where the vault cannot tell, then the node's ceph.conf does."""
-    from avadm.sitefile.secrets import Vault
+    from avadm.site.vault import Vault
 
     try:
         return Vault.open(site_file.path).ensure({}).get("vault_ceph_fsid", "")
@@ -158,8 +158,8 @@ def _fsid(site_file: SiteFile) -> str:
 
 def _fleet(site_file: SiteFile) -> Fleet:
     """Return the ssh fan-out to the site's nodes; closed when the verb ends."""
-    from avadm.runner.keyfile import usable
-    from avadm.runner.ssh import SshFleet
+    from avadm.remote.keyfile import usable
+    from avadm.remote.ssh import SshFleet
 
     usable(site_file.ssh_key)
     fleet = SshFleet(site_file)

@@ -20,8 +20,8 @@ def kubectl(app: App, arguments: tuple[str, ...]) -> None:
     """
     from avadm.artifacts.manifest import named
     from avadm.artifacts.store import ArtifactStore
+    from avadm.components.masters.variables import kubeconfig_path
     from avadm.pki.store import KeyStore
-    from avadm.render.masters import kubeconfig_path
 
     site_file = app.site_file()
     if not site_file.site.with_role("master"):

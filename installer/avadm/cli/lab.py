@@ -71,7 +71,7 @@ def _lab(report: Printer, *, to_remove: bool = False, **wanted: object) -> Lab:
     from avadm.lab import folder
     from avadm.lab.lab import Lab
     from avadm.lab.layout import PARTS, Config
-    from avadm.lab.proc import LocalProc
+    from avadm.lab.process import LocalProc
 
     place = folder.default()
     # What Debian 11's lab would make of them was never seen.

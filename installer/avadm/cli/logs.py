@@ -130,9 +130,9 @@ def logs(
 
 
 def _client(app: App) -> Client:
+    from avadm.components.logs.variables import USER, stores
     from avadm.logs.client import Client
     from avadm.logs.transport import SshStore
-    from avadm.render.logs import USER, stores
 
     site_file = app.site_file()
     found = stores(site_file.site)

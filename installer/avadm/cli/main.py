@@ -24,8 +24,8 @@ from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
 from avadm.findings import Finding
 
 if TYPE_CHECKING:
-    from avadm.runner.fleet import Fleet
-    from avadm.sitefile.load import SiteFile
+    from avadm.remote.fleet import Fleet
+    from avadm.site.load import SiteFile
 
 # Verb to its module in avadm.cli; a module defines a command of the verb's name. Loaded when asked for,
 # since importing everything would cost each call half a second.
@@ -113,7 +113,7 @@ class App:
         Args:
             draft: whether a file without the devices of its storage nodes is good enough for this verb.
         """
-        from avadm.sitefile.load import DRAFT, load
+        from avadm.site.load import DRAFT, load
 
         if self._loaded is None:
             self._loaded = load(self.resolved_site, DRAFT if draft else ())
@@ -125,14 +125,14 @@ class App:
         Raises:
             AvadmError: the controller's key is of no use, so that no node would let it in.
         """
-        from avadm.runner.keyfile import usable
+        from avadm.remote.keyfile import usable
 
         usable(self.site_file().ssh_key)
         return self.idle_fleet()
 
     def idle_fleet(self) -> Fleet:
         """Return the fan-out for a verb that can do without its nodes: a key that is of no use is their silence."""
-        from avadm.runner.ssh import SshFleet
+        from avadm.remote.ssh import SshFleet
 
         fleet = SshFleet(self.site_file())
         click.get_current_context().call_on_close(fleet.close)

@@ -11,22 +11,22 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from avadm.artifacts.need import Missing
+from avadm.artifacts.requirements import Missing
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress_model import first_line
 from avadm.cli.tables import print_table
-from avadm.engine.fingerprint import Asker
-from avadm.engine.lock_nodes import LockNodes, Seen, look
-from avadm.engine.mirror import Mirror
+from avadm.engine.drift import DriftReport, detect_drift, restrict, summarize, unasked, warned
 from avadm.engine.prepare import SiteContext, artifacts_missing, newest
-from avadm.engine.proof import Verdict, narrowed, prove, told, unasked, warned
 from avadm.engine.saved_plan import keep
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity
-from avadm.plan.phases import ScheduledPhase
+from avadm.plan.graph import ScheduledPhase
 from avadm.quantity import quantity
-from avadm.records.summary import RunSummary
+from avadm.state.lock_nodes import LockNodes, Seen, look
+from avadm.state.replication import StateReplica
+from avadm.state.snapshots import Collector
+from avadm.state.summary import RunSummary
 
 if TYPE_CHECKING:
     from avadm.site.model import Site
@@ -113,8 +113,8 @@ def plan(
     if offline:
         verdicts = unasked(context, steps)
     else:
-        asker = Asker(context.site_file, nodes.fleet, context.fingerprints.salt)
-        verdicts = prove(context, asker, steps)
+        asker = Collector(context.site_file, nodes.fleet, context.fingerprints.salt)
+        verdicts = detect_drift(context, asker, steps)
     lacking = artifacts_missing(site_file.site, [s for s in steps if not verdicts[s.name].proven])
     if deep and lacking:
         raise AvadmError([one.finding() for one in lacking])
@@ -164,15 +164,15 @@ def _dry_run(
     context: SiteContext,
     steps: list[ScheduledPhase],
     limited: list[str],
-    mirror: Mirror,
-    verdicts: dict[str, Verdict],
+    mirror: StateReplica,
+    verdicts: dict[str, DriftReport],
     command: str,
     as_json: bool,
 ) -> RunSummary:
     """Return the summary of a dry run of what is not proven unchanged."""
     from avadm.cli.progress import displays, printed_notes
-    from avadm.engine.lock import locked
     from avadm.engine.run import Request, execute
+    from avadm.state.local_lock import locked
 
     request = Request(command, limit=limited, check=True)
     show = displays(stderr if as_json else console)
@@ -183,7 +183,7 @@ def _dry_run(
 def _print(
     steps: list[ScheduledPhase],
     rows: list[dict[str, Any]],
-    verdicts: dict[str, Verdict],
+    verdicts: dict[str, DriftReport],
     note: str,
     tried: RunSummary | None,
 ) -> None:
@@ -195,7 +195,7 @@ def _print(
     for text in warned(verdicts):
         console.print(Text(f"! {text}", style="yellow"))
     for step in steps:
-        for line in told(verdicts[step.name].reasons):
+        for line in summarize(verdicts[step.name].reasons):
             console.print(
                 Text(f"{step.name}: {line}", style="dim" if line.startswith("pending") else "yellow")
             )
@@ -216,7 +216,7 @@ def _print(
         console.print("No task would change anything.")
 
 
-def _row(context: SiteContext, step: ScheduledPhase, verdict: Verdict) -> dict[str, Any]:
+def _row(context: SiteContext, step: ScheduledPhase, verdict: DriftReport) -> dict[str, Any]:
     """Return one phase of the plan as JSON-ready data, with the state and reasons of each host and of the cluster."""
     states: dict[str, dict[str, Any]] = {h: {"state": "done", "reasons": []} for h in step.hosts}
     for reason in verdict.reasons:
@@ -228,7 +228,7 @@ def _row(context: SiteContext, step: ScheduledPhase, verdict: Verdict) -> dict[s
         "current": context.current(step),
         "state": worst[0],
         "proven": verdict.text if verdict.proven else "",
-        "runs_on": [] if verdict.proven else list(narrowed(step, verdict).hosts),
+        "runs_on": [] if verdict.proven else list(restrict(step, verdict).hosts),
     }
     return {**step.as_dict(), **about, "hosts_state": states}
 

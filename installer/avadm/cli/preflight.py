@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from avadm.checks.base import Check
     from avadm.checks.result import Group, PreflightResult
     from avadm.checks.waivers import Waived
+    from avadm.site.load import SiteFile
     from avadm.site.model import Node
-    from avadm.sitefile.load import SiteFile
 
 SHOWN = 3  # different values of one finding that are told
 

@@ -16,8 +16,8 @@ from avadm.cli.progress_model import Model, PhaseView, duration, first_line
 from avadm.engine.prepare import SiteContext
 from avadm.engine.recorder import Display
 from avadm.engine.run import Notes, Show
-from avadm.plan.phases import ScheduledPhase
-from avadm.runner.events import Event, Kind
+from avadm.plan.graph import ScheduledPhase
+from avadm.remote.events import Event, Kind
 
 REFRESH_HZ = 1.5
 """Redraws a second: one costs 5 ms with 256 nodes at work, so that this stays under 1 % of a core."""

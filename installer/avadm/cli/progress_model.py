@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from avadm.runner.events import FINISHED, Event, Kind
+from avadm.remote.events import FINISHED, Event, Kind
 
 
 @dataclass(slots=True)

@@ -13,12 +13,12 @@ from avadm.cli.plan import short
 from avadm.cli.progress_model import duration
 from avadm.cli.summary_text import print_summary
 from avadm.cli.tables import print_table
-from avadm.engine.prune import DAYS, KEEP, candidates, prune
 from avadm.engine.summary import of_run
 from avadm.errors import DAMAGE, AvadmError
 from avadm.quantity import quantity
-from avadm.records import summary as summaries
-from avadm.records.runfolder import LATEST, RunFolder, find_run, list_runs
+from avadm.state import summary as summaries
+from avadm.state.prune import DAYS, KEEP, candidates, prune
+from avadm.state.run_folder import LATEST, RunFolder, find_run, list_runs
 
 CHANGES_SHOWN = 15
 _STYLE = {"good": "green", "failed": "bold red", "canceled": "yellow", "unfinished": "yellow"}

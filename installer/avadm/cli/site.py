@@ -34,12 +34,12 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
     A file that lacks only the devices of storage nodes is good as a draft: `avadm disk approve` completes it.
     Exit status: 0 no errors (warnings may be), 2 errors, or the file cannot be read.
     """
-    from avadm.render import lost_vault
-    from avadm.sitefile.load import DRAFT, examine
+    from avadm.inventory import vault_guard
+    from avadm.site.load import DRAFT, examine
 
     path = file or app.resolved_site
     site_file, findings = examine(path, DRAFT)
-    if site_file and (gone := lost_vault.of(site_file)):
+    if site_file and (gone := vault_guard.of(site_file)):
         findings.append(gone)
     bad = errors(findings)
     if as_json:
@@ -69,13 +69,13 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
 def show(app: App, file: Path | None, profiles: bool, as_schema: bool, as_json: bool) -> None:
     """Show nodes, roles, racks, devices and networks."""
     if as_schema:
-        from avadm.sitefile.schema import schema
+        from avadm.site.schema import schema
 
         print_json(schema())
     elif profiles:
         _profiles(as_json)
     else:
-        from avadm.sitefile.load import DRAFT, load
+        from avadm.site.load import DRAFT, load
 
         site_file = load(file or app.resolved_site, DRAFT)
         if as_json:
@@ -107,14 +107,14 @@ def show(app: App, file: Path | None, profiles: bool, as_schema: bool, as_json: 
 @pass_app
 def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     """Write the Ansible inventory, for ansible-playbook by hand."""
-    from avadm.engine.founded import variables
-    from avadm.records.ledger import Ledger
-    from avadm.render.inventory import render_inventory
-    from avadm.render.lost_vault import refuse_other
-    from avadm.sitefile.load import DRAFT, load
+    from avadm.inventory.render import render_inventory
+    from avadm.inventory.vault_guard import refuse_other
+    from avadm.site.load import DRAFT, load
+    from avadm.state.bootstrap_marks import variables
+    from avadm.state.site_state import SiteState
 
     site_file = load(file or app.resolved_site, DRAFT)
-    ledger = Ledger.of(site_file.path, site_file.site.name)
+    ledger = SiteState.of(site_file.path, site_file.site.name)
     refuse_other(site_file.path, ledger.founded("vault"))
     rendered = render_inventory(site_file, folder, variables(ledger, site_file.site))
     if as_json:
@@ -138,7 +138,7 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
 def use(file: Path) -> None:
     """Make a site file the default of this checkout."""
     from avadm.errors import AvadmError
-    from avadm.sitefile.load import DRAFT, examine
+    from avadm.site.load import DRAFT, examine
 
     path = file.absolute()
     _, findings = examine(path, DRAFT)
@@ -165,7 +165,7 @@ def explain(key: str, as_json: bool) -> None:
     """Explain a key of the site file: `avadm site explain network.management`; without KEY, the keys at the top."""
     from dataclasses import asdict
 
-    from avadm.sitefile.keys import key as find
+    from avadm.site.key_help import key as find
 
     found = find(key)
     if as_json:

@@ -14,7 +14,7 @@ from avadm.quantity import quantity
 from avadm.site import profile as profiles
 
 if TYPE_CHECKING:
-    from avadm.sitefile.init import NewSite
+    from avadm.site.draft_file import NewSite
 
 DRAFT_STEPS = (
     ("avadm bootstrap", "pin host keys, install the controller's key"),
@@ -86,8 +86,8 @@ def init(
     With errors nothing is written.
     Exit status: 0 written, 2 nothing written.
     """
-    from avadm.sitefile import init as make
-    from avadm.sitefile import parts as beside
+    from avadm.site import draft_file as make
+    from avadm.site import draft_parts as beside
 
     if not force:
         make.refuse_existing(file)

@@ -47,7 +47,7 @@ def _chosen(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
 
 def pointed(pointer: Path) -> Path:
     """Return the path that the default site's file holds; AvadmError where it holds none."""
-    from avadm.sitefile.text import plain
+    from avadm.site.text import plain
 
     text = pointer.read_bytes().decode("utf-8", "replace").strip()
     if not text.startswith("/") or not text.isprintable() or "\ufffd" in text:

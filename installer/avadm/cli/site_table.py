@@ -6,8 +6,8 @@ from rich.table import Table
 
 from avadm.cli.output import console, print_findings
 from avadm.cli.tables import print_table
+from avadm.site.load import SiteFile
 from avadm.site.model import Device, Node
-from avadm.sitefile.load import SiteFile
 
 
 def print_site(site_file: SiteFile) -> None:

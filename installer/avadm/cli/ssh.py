@@ -22,8 +22,8 @@ def ssh(app: App, node: str, command: tuple[str, ...]) -> None:
     """
     from difflib import get_close_matches
 
-    from avadm.render.core import connection
-    from avadm.runner.keyfile import usable
+    from avadm.components.base.variables import connection
+    from avadm.remote.keyfile import usable
 
     site_file = app.site_file(draft=True)
     nodes = {n.name: n for n in site_file.site.nodes}

@@ -14,14 +14,14 @@ from avadm.cli.output import console, print_json
 from avadm.cli.plan import command_line, short
 from avadm.cli.runs import overview
 from avadm.cli.tables import print_table
-from avadm.engine.controller import named
-from avadm.engine.lock_nodes import LockNodes, Seen
-from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import SiteContext
 from avadm.engine.status import advice
 from avadm.engine.status import status as read_status
 from avadm.quantity import quantity
-from avadm.records.runfolder import list_runs
+from avadm.state.controller import named
+from avadm.state.lock_nodes import LockNodes, Seen
+from avadm.state.replication import StateReplica
+from avadm.state.run_folder import list_runs
 
 _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "yellow", "pending": "dim"}
 
@@ -42,7 +42,9 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     context = SiteContext.of(site_file, tolerant=True)
     nodes = LockNodes(site_file, app.idle_fleet())
     seen = Seen() if offline else nodes.do("show")
-    note = Mirror(nodes, context.ledger, context.fingerprints, context.state_key).fetch(seen, write=False)
+    note = StateReplica(nodes, context.ledger, context.fingerprints, context.state_key).fetch(
+        seen, write=False
+    )
     site = context.site_file.site.name
     last = next((r for f in reversed(list_runs()) if (r := overview(f))["site"] in (site, None)), None)
     data = read_status(context, last)

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from avadm.cli.progress_model import duration, first_line
 from avadm.cli.tables import print_table
-from avadm.engine.remedies import own
+from avadm.engine.known_errors import own
 from avadm.quantity import quantity
-from avadm.records.summary import FailureSummary, RunSummary
+from avadm.state.summary import FailureSummary, RunSummary
 
 _STYLE = {
     "done": "green",

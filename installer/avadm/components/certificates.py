@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from avadm.components import COMPONENTS
+from avadm.components.catalog import COMPONENTS
 from avadm.errors import AvadmError
 from avadm.pki import certs
 from avadm.pki.model import SERVICE_ACCOUNTS, Authority, Leaf, key_variable
 from avadm.pki.store import KeyStore
-from avadm.private import write_private
+from avadm.private_files import write_private
 from avadm.site.model import Site
 
 

@@ -107,7 +107,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Probe:
     """One part of the doctor's probe.
 
     Attributes:
@@ -240,7 +240,7 @@ class Virtual:
 
 
 @dataclass(frozen=True, slots=True)
-class Founded:
+class Bootstrap:
     """What each node of a role founds once, and what is never founded again where it is gone.
 
     Attributes:
@@ -285,9 +285,9 @@ class Component:
     leaves: Callable[[Site], Iterable[Leaf]] | None = None
     certificates: tuple[str, ...] = ()
     configurations: tuple[str, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[Probe, ...] = ()
     virtual: Virtual | None = None
-    founded: Founded | None = None
+    founded: Bootstrap | None = None
 
     @property
     def name(self) -> str:

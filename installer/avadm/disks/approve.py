@@ -18,8 +18,8 @@ from ruamel.yaml.util import load_yaml_guess_indent
 from avadm.disks.nodes import Disk
 from avadm.errors import AvadmError
 from avadm.findings import Finding, errors
-from avadm.sitefile.load import DRAFT, examine
-from avadm.sitefile.text import read_text
+from avadm.site.load import DRAFT, examine
+from avadm.site.text import read_text
 
 
 def refusals(disks: Sequence[Disk]) -> list[Finding]:

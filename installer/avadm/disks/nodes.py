@@ -9,10 +9,10 @@ from typing import Any
 from avadm.disks.approvals import approvals
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.runner import access
-from avadm.runner import ask as asking
-from avadm.runner.ask import Answer, Function
-from avadm.runner.fleet import Fleet
+from avadm.remote import access
+from avadm.remote import call as asking
+from avadm.remote.call import Answer, Function
+from avadm.remote.fleet import Fleet
 from avadm.site.model import Node, Site
 from nodeside.disks import report
 

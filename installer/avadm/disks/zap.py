@@ -13,10 +13,10 @@ from typing import Any
 from avadm.disks.nodes import Disk, ask
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.records import summary
-from avadm.records.runfolder import RunFolder, write_atomic
-from avadm.runner.fleet import Fleet
+from avadm.remote.fleet import Fleet
 from avadm.site.model import Site
+from avadm.state import summary
+from avadm.state.run_folder import RunFolder, write_atomic
 from nodeside.disks import zap
 
 NO_STORE = 66

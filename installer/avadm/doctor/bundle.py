@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from avadm.errors import AvadmError
-from avadm.private import write_private
+from avadm.private_files import write_private
 
 SNAPSHOT = "snapshot.json"
 MANIFEST = "manifest.json"

@@ -12,10 +12,10 @@ from avadm.checks.collect import clock_of, sharpen
 from avadm.doctor.model import ClockFacts, NodeFacts, Snapshot
 from avadm.doctor.parts import QUESTIONS, parameters, site_facts
 from avadm.errors import DAMAGE, AvadmError
-from avadm.runner.ask import Answer, Told, ask
-from avadm.runner.fleet import Fleet
-from avadm.runner.redact import Redactor
-from avadm.sitefile.load import SiteFile
+from avadm.remote.call import Answer, Told, ask
+from avadm.remote.fleet import Fleet
+from avadm.remote.redact import Redactor
+from avadm.site.load import SiteFile
 from nodeside.doctor import parts
 
 TIMEOUT = 90.0

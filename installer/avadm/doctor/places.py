@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from avadm.components import ava
-from avadm.components.database import PATRONI
-from avadm.render.alluxio import namenodes
-from avadm.site import cache
+from avadm.components.alluxio import placement as cache
+from avadm.components.alluxio.variables import namenodes
+from avadm.components.ava import component as ava
+from avadm.components.database.component import PATRONI
+from avadm.components.objects.object_pools import database_backups
 from avadm.site.model import Site
-from avadm.site.object_pools import database_backups
 
 
 def told(site: Site) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from avadm.runner.redact import Redactor
-from avadm.secrecy import MASK
-from avadm.sitefile.load import SiteFile
-from avadm.sitefile.secrets import Vault
+from avadm.remote.redact import Redactor
+from avadm.secret_patterns import MASK
+from avadm.site.load import SiteFile
+from avadm.site.vault import Vault
 
 _NAMES = (
     r"passw(?:or)?d|passphrase|secret|token|api[-_]?key|"

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from avadm import __version__
-from avadm.components import COMPONENTS
+from avadm.components.catalog import COMPONENTS
 from avadm.doctor import base
 from avadm.doctor.bundle import SNAPSHOT, pack
 from avadm.doctor.checks import CHECKS
 from avadm.doctor.collect import collect
 from avadm.doctor.model import Snapshot, parse
 from avadm.doctor.redaction import Cleaner, secrets_of
-from avadm.records.ledger import state_folder
-from avadm.records.runfolder import list_runs
-from avadm.runner.ask import ask, mapping
-from avadm.runner.fleet import Fleet
-from avadm.sitefile.load import SiteFile
+from avadm.remote.call import ask, mapping
+from avadm.remote.fleet import Fleet
+from avadm.site.load import SiteFile
+from avadm.state.run_folder import list_runs
+from avadm.state.site_state import state_folder
 from nodeside import support
 
 TIMEOUT = 180.0

@@ -14,12 +14,12 @@ from pydantic import ValidationError
 from avadm.commit import commit
 from avadm.engine.acceptance_suites import execute
 from avadm.engine.acceptance_target import target_of
-from avadm.engine.lock import locked
 from avadm.errors import AvadmError
-from avadm.records.ledger import state_folder
-from avadm.records.runfolder import RunFolder
-from avadm.runner.fleet import Fleet
-from avadm.sitefile.load import SiteFile
+from avadm.remote.fleet import Fleet
+from avadm.site.load import SiteFile
+from avadm.state.local_lock import locked
+from avadm.state.run_folder import RunFolder
+from avadm.state.site_state import state_folder
 from avadm_validation import registry
 from avadm_validation.measuring.context import MeasureError, Progress
 from avadm_validation.measuring.machine import watched

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.sitefile.load import SiteFile
+from avadm.site.load import SiteFile
 from avadm_validation import registry
 from avadm_validation.measuring.runner import Runner
 from avadm_validation.measuring.schedule import make

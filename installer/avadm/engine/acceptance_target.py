@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from avadm.artifacts.manifest import named
+from avadm.components.addons.variables import IMAGES, REGISTRY_PORT
+from avadm.components.ceph.identities import rbd_entity
+from avadm.components.logs.variables import USER, stores
+from avadm.components.nodes.variables import limits
+from avadm.components.objects.object_pools import AUTHORITY, gateways
+from avadm.components.objects.variables import REGION, endpoint, held_authority, keys_of, require
+from avadm.components.volumes.variables import classes
 from avadm.engine.cache_target import cache_target
 from avadm.engine.platform_target import platform_target
 from avadm.pki.model import key_variable
-from avadm.render.addons import IMAGES, REGISTRY_PORT
-from avadm.render.kube_nodes import limits
-from avadm.render.logs import USER, stores
-from avadm.render.objects import (
-    REGION,
-    endpoint,
-    held_authority,
-    keys_of,
-    require,
-)
-from avadm.render.volumes import classes
-from avadm.site import places
-from avadm.site.cephx import rbd_entity
+from avadm.site import placement as places
+from avadm.site.load import SiteFile
 from avadm.site.model import Site
-from avadm.site.object_pools import AUTHORITY, gateways
-from avadm.sitefile.load import SiteFile
-from avadm.sitefile.secrets import Vault
+from avadm.site.vault import Vault
 from avadm_validation.measuring.targets import KubeTarget, LogTarget, ObjectTarget, Target
 
 QUOTA_BYTES = 16 << 20

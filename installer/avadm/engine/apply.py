@@ -9,15 +9,15 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from avadm.engine import founded
 from avadm.engine.recorder import Recorder
 from avadm.errors import AvadmError
 from avadm.findings import Finding, errors
-from avadm.plan.phases import ScheduledPhase
+from avadm.plan.graph import ScheduledPhase
 from avadm.quantity import quantity
-from avadm.records.ledger import Ledger, PhaseState
-from avadm.runner.ansible import PlaybookResult, PlaybookRun, PlaybookRunner
-from avadm.runner.events import Event, Kind
+from avadm.remote.ansible import PlaybookResult, PlaybookRun, PlaybookRunner
+from avadm.remote.events import Event, Kind
+from avadm.state import bootstrap_marks
+from avadm.state.site_state import PhaseState, SiteState
 
 UNREACHABLE_RC = 4
 """ansible-playbook's exit status when hosts were unreachable and nothing else was wrong."""
@@ -73,7 +73,7 @@ class Engine:
         recorder: gets every event.
     """
 
-    def __init__(self, job: Job, runner: PlaybookRunner, ledger: Ledger, recorder: Recorder) -> None:
+    def __init__(self, job: Job, runner: PlaybookRunner, ledger: SiteState, recorder: Recorder) -> None:
         self._job = job
         self._runner = runner
         self._ledger = ledger
@@ -207,7 +207,7 @@ class Engine:
 
     def _heard(self, event: Event) -> None:
         if not self._job.check:
-            founded.keep(self._ledger, event.host, event.manages)
+            bootstrap_marks.keep(self._ledger, event.host, event.manages)
         self._recorder(event)
 
     def _settle(self, phase: str, done: Sequence[str]) -> None:

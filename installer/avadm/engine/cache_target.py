@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from avadm.render.alluxio import reach
-from avadm.site import cache
-from avadm.site.alluxio import S3Store
-from avadm.sitefile.load import SiteFile
-from avadm.sitefile.secrets import Vault
+from avadm.components.alluxio import placement as cache
+from avadm.components.alluxio.options import S3Store
+from avadm.components.alluxio.variables import reach
+from avadm.site.load import SiteFile
+from avadm.site.vault import Vault
 from avadm_validation.measuring.targets import Bucket, CacheTarget, UnderStore
 
 

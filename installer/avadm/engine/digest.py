@@ -11,9 +11,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from avadm.components.catalog import PHASES
+from avadm.components.model import Phase
 from avadm.errors import AvadmError
-from avadm.plan.phases import PHASES, Phase
-from avadm.render import STATE_KEY, Vars
+from avadm.inventory.model import STATE_KEY, Variables
 
 # How a node is reached is no input of what is installed on it.
 _CONNECTION = ("ansible_",)
@@ -57,7 +58,7 @@ class Digests:
 
     def __init__(
         self,
-        variables: Vars,
+        variables: Variables,
         home: Path,
         roles: Mapping[str, Collection[str]],
         secrets: Callable[[], Mapping[str, str]] | None = None,

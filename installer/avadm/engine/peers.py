@@ -17,16 +17,16 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from avadm import paths
-from avadm.engine.fingerprint import Fingerprints
+from avadm.engine.drift import DriftReport, peer_only_hosts
 from avadm.engine.prepare import SiteContext
-from avadm.engine.proof import Verdict, told_apart
-from avadm.plan.phases import ScheduledPhase
-from avadm.render import Vars
-from avadm.runner.ansible import PlaybookResult, PlaybookRun, PlaybookRunner
-from avadm.runner.ask import Function, ask, mapping
-from avadm.runner.events import Event, Kind
-from avadm.runner.fleet import Fleet
-from avadm.runner.manages import UNPROVEN, kind
+from avadm.inventory.model import Variables
+from avadm.plan.graph import ScheduledPhase
+from avadm.remote.ansible import PlaybookResult, PlaybookRun, PlaybookRunner
+from avadm.remote.call import Function, ask, mapping
+from avadm.remote.events import Event, Kind
+from avadm.remote.fleet import Fleet
+from avadm.remote.managed_resources import UNPROVEN, kind
+from avadm.state.snapshots import SnapshotStore
 from nodeside import peers as there
 
 TASK = "Tell the node of the others, without the playbook"
@@ -54,12 +54,12 @@ class Telling:
     """
 
     hosts: Mapping[str, Collection[str]]
-    variables: Vars
+    variables: Variables
     home: Path
     fleet: Fleet
     again: Callable[[], AbstractContextManager[Fleet]]
     python: str
-    prints: Fingerprints
+    prints: SnapshotStore
 
     @classmethod
     def of(
@@ -67,13 +67,13 @@ class Telling:
         context: SiteContext,
         fleet: Fleet,
         steps: Iterable[ScheduledPhase],
-        verdicts: Mapping[str, Verdict],
+        verdicts: Mapping[str, DriftReport],
     ) -> Telling:
         """Return what is needed to tell those nodes of a plan's steps that only have to be told."""
-        from avadm.runner.ssh import SshFleet
+        from avadm.remote.ssh import SshFleet
 
         return cls(
-            hosts={step.name: told_apart(step, verdicts.get(step.name)) for step in steps},
+            hosts={step.name: peer_only_hosts(step, verdicts.get(step.name)) for step in steps},
             variables=context.digests.variables,
             home=paths.home(),
             fleet=fleet,

@@ -6,13 +6,15 @@ import json
 from typing import cast
 
 from avadm import paths
-from avadm.components import At, ava, listeners
+from avadm.components.ava import component as ava
+from avadm.components.catalog import listeners
+from avadm.components.model import At
+from avadm.components.monitoring.variables import PORTS
+from avadm.components.monitoring.variables_tls import METRICS
 from avadm.errors import AvadmError
 from avadm.kube.ava_admin import DONE, make_admin
-from avadm.render.monitoring import PORTS
-from avadm.render.monitoring_tls import METRICS
-from avadm.runner import fleet as own
-from avadm.site import places
+from avadm.remote import fleet as own
+from avadm.site import placement as places
 from avadm.site.model import Site
 from avadm_validation.measuring.context import MeasureError
 from avadm_validation.measuring.targets import KubeTarget, Listener, MetricsTarget, PlatformTarget

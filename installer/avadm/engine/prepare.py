@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avadm import paths
-from avadm.artifacts.need import Missing, missing
+from avadm.artifacts.requirements import Missing, missing
+from avadm.components.catalog import PHASES
 from avadm.engine.digest import Digests, same
-from avadm.engine.fingerprint import Fingerprints
-from avadm.engine.lock_nodes import LockNodes, Seen
-from avadm.engine.mirror import Mirror
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.plan.phases import PHASES, ScheduledPhase, make_plan
-from avadm.records.ledger import Ledger, PhaseState, state_folder
-from avadm.render import STATE_KEY, lost_vault
+from avadm.inventory import vault_guard
+from avadm.inventory.model import STATE_KEY
+from avadm.plan.graph import ScheduledPhase, make_plan
+from avadm.state.lock_nodes import LockNodes, Seen
+from avadm.state.replication import StateReplica
+from avadm.state.site_state import PhaseState, SiteState, state_folder
+from avadm.state.snapshots import SnapshotStore
 
 if TYPE_CHECKING:
-    from avadm.runner.fleet import Fleet
+    from avadm.remote.fleet import Fleet
+    from avadm.site.load import SiteFile
     from avadm.site.model import Site
-    from avadm.sitefile.load import SiteFile
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,18 @@ class SiteContext:
     """
 
     site_file: SiteFile
-    ledger: Ledger
+    ledger: SiteState
     digests: Digests
-    fingerprints: Fingerprints
+    fingerprints: SnapshotStore
 
     @classmethod
     def of(cls, site_file: SiteFile, *, tolerant: bool = False) -> SiteContext:
         """Return the context of a site file; nothing is written. ``tolerant`` is that of Ledger."""
         name = site_file.site.name
-        prints = Fingerprints(state_folder(site_file.path, name) / "fingerprints.json")
-        return cls(site_file, Ledger.of(site_file.path, name, tolerant=tolerant), _digests(site_file), prints)
+        prints = SnapshotStore(state_folder(site_file.path, name) / "fingerprints.json")
+        return cls(
+            site_file, SiteState.of(site_file.path, name, tolerant=tolerant), _digests(site_file), prints
+        )
 
     def refreshed(self) -> SiteContext:
         """Return the context with the inputs of now: rendering makes secrets on the first run."""
@@ -59,7 +63,7 @@ class SiteContext:
 
     def state_key(self) -> str | None:
         """Return the vault's key that signs the ledger's copies; None where the vault has none yet."""
-        from avadm.sitefile.secrets import Vault
+        from avadm.site.vault import Vault
 
         return Vault.open(self.site_file.path).ensure({}).get(STATE_KEY)
 
@@ -93,7 +97,7 @@ class SiteContext:
 
 def newest(
     site_file: SiteFile, nodes: LockNodes, seen: Seen, *, write: bool = True
-) -> tuple[SiteContext, Mirror, str]:
+) -> tuple[SiteContext, StateReplica, str]:
     """Return a site's context with the newest ledger that is kept anywhere, its mirror, and what people must know of that.
 
     Args:
@@ -106,9 +110,9 @@ def newest(
         AvadmError: the ledger is damaged everywhere, or the site's vault is lost.
     """
     context = SiteContext.of(site_file, tolerant=True)
-    mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
+    mirror = StateReplica(nodes, context.ledger, context.fingerprints, context.state_key)
     note = mirror.fetch(seen, write=write)
-    if gone := lost_vault.of(site_file, mirror.copies):
+    if gone := vault_guard.of(site_file, mirror.copies):
         raise AvadmError(gone)
     return context, mirror, note
 
@@ -129,8 +133,8 @@ def refuse_missing(site: Site, steps: Sequence[ScheduledPhase]) -> None:
 
 
 def _digests(site_file: SiteFile) -> Digests:
-    from avadm.render.inventory import variables
-    from avadm.sitefile.secrets import Vault
+    from avadm.inventory.render import variables
+    from avadm.site.vault import Vault
 
     vault = Vault.open(site_file.path)
     roles = {node.name: node.roles for node in site_file.site.nodes}

@@ -14,8 +14,8 @@ from typing import Protocol, Self, TextIO
 
 from avadm.engine.summary import Summary
 from avadm.quantity import quantity
-from avadm.records.runfolder import RunFolder
-from avadm.runner.events import Event, Kind
+from avadm.remote.events import Event, Kind
+from avadm.state.run_folder import RunFolder
 
 
 class Display(Protocol):

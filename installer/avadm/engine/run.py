@@ -11,32 +11,32 @@ from pathlib import Path
 from typing import Any
 
 from avadm import paths
-from avadm.engine import founded
 from avadm.engine.apply import Engine, Job
-from avadm.engine.cluster_lock import held
-from avadm.engine.fingerprint import Asker, record
-from avadm.engine.lock import locked
-from avadm.engine.lock_nodes import LockNodes, Seen
-from avadm.engine.mirror import Mirror
+from avadm.engine.drift import DriftReport, detect_drift, restrict, skipped_hosts, summarize, warned
 from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.prepare import SiteContext, newest, refuse_missing, versions_hook
-from avadm.engine.proof import Verdict, left_out, narrowed, prove, told, warned
-from avadm.engine.prune import prune
 from avadm.engine.recorder import Display, Recorder
 from avadm.engine.saved_plan import SavedPlan, keep, refuse_other
 from avadm.engine.summary import Summary
-from avadm.plan.phases import ScheduledPhase, make_plan
+from avadm.inventory import vault_guard
+from avadm.plan.graph import ScheduledPhase, make_plan
 from avadm.quantity import quantity
-from avadm.records import summary as summaries
-from avadm.records.ledger import state_folder
-from avadm.records.runfolder import RunFolder, discard
-from avadm.records.summary import RunSummary
-from avadm.render import lost_vault
-from avadm.runner.ansible import AnsibleRunner, PlaybookRunner
-from avadm.runner.events import Event, Kind
-from avadm.runner.fleet import Fleet
-from avadm.runner.redact import Redactor
-from avadm.sitefile.load import SiteFile
+from avadm.remote.ansible import AnsibleRunner, PlaybookRunner
+from avadm.remote.events import Event, Kind
+from avadm.remote.fleet import Fleet
+from avadm.remote.redact import Redactor
+from avadm.site.load import SiteFile
+from avadm.state import bootstrap_marks
+from avadm.state import summary as summaries
+from avadm.state.cluster_lock import held
+from avadm.state.local_lock import locked
+from avadm.state.lock_nodes import LockNodes, Seen
+from avadm.state.prune import prune
+from avadm.state.replication import StateReplica
+from avadm.state.run_folder import RunFolder, discard
+from avadm.state.site_state import state_folder
+from avadm.state.snapshots import Collector, record
+from avadm.state.summary import RunSummary
 
 Show = Callable[[SiteContext, Sequence[ScheduledPhase]], Display]
 """Makes what shows a run while it runs."""
@@ -152,10 +152,10 @@ def execute(
     steps: list[ScheduledPhase],
     verb: str,
     request: Request,
-    mirror: Mirror,
+    mirror: StateReplica,
     notes: Notes,
     show: Show,
-    verdicts: Mapping[str, Verdict] | None = None,
+    verdicts: Mapping[str, DriftReport] | None = None,
 ) -> RunSummary:
     """Run what of a plan is not proven unchanged and return its summary, which is also in the new run folder.
 
@@ -183,17 +183,17 @@ def _execute(
     steps: list[ScheduledPhase],
     folder: RunFolder,
     request: Request,
-    mirror: Mirror,
+    mirror: StateReplica,
     notes: Notes,
     show: Show,
-    verdicts: Mapping[str, Verdict] | None,
+    verdicts: Mapping[str, DriftReport] | None,
 ) -> RunSummary:
-    from avadm.render.inventory import render_inventory
+    from avadm.inventory.render import render_inventory
 
     started = time.time()
     # Before rendering, which fills up the vault and signs certificates with it.
-    lost_vault.refuse_other(context.site_file.path, context.ledger.founded("vault"))
-    known = founded.variables(context.ledger, context.site_file.site)
+    vault_guard.refuse_other(context.site_file.path, context.ledger.founded("vault"))
+    known = bootstrap_marks.variables(context.ledger, context.site_file.site)
     rendered = render_inventory(context.site_file, folder.inventory, known, request.own)
     if not request.check:
         for name, mark in rendered.vault_marks.items():
@@ -202,16 +202,16 @@ def _execute(
     context = context.refreshed()
     vault = rendered.vault
     fleet, prints = mirror.nodes.fleet, context.fingerprints
-    asker = Asker(context.site_file, fleet, prints.salt)
+    asker = Collector(context.site_file, fleet, prints.salt)
     if verdicts is None:
         again = request.full or request.own or request.check
-        verdicts = {} if again else prove(context, asker, steps)
+        verdicts = {} if again else detect_drift(context, asker, steps)
     for text in warned(verdicts):
         notes(text)
     left = [s.name for s in steps if s.name not in verdicts or not verdicts[s.name].proven]
     runner = PeersFirst(make_runner(Redactor(vault.values())), Telling.of(context, fleet, steps, verdicts))
     planned = make_plan(context.site_file.site, left, limit=request.limit) if left else []
-    todo = [narrowed(step, verdicts.get(step.name)) for step in planned]
+    todo = [restrict(step, verdicts.get(step.name)) for step in planned]
     refuse_missing(context.site_file.site, todo)
     plan = {"site": context.site_file.site.name, "phases": [s.as_dict() for s in steps]}
     folder.write_json("plan.json", plan)
@@ -249,7 +249,7 @@ def _execute(
     return data
 
 
-def announced(verdicts: Mapping[str, Verdict], steps: Sequence[ScheduledPhase]) -> Iterator[Event]:
+def announced(verdicts: Mapping[str, DriftReport], steps: Sequence[ScheduledPhase]) -> Iterator[Event]:
     """Yield what the user is told of each step before anything runs."""
     for step in steps:
         verdict = verdicts.get(step.name)
@@ -258,8 +258,10 @@ def announced(verdicts: Mapping[str, Verdict], steps: Sequence[ScheduledPhase]) 
         if verdict.proven:
             yield Event(time.time(), step.name, Kind.UNCHANGED, message=verdict.text, hosts=step.hosts)
             continue
-        others = len(left_out(step, verdict.reasons))
-        lines = told(verdict.reasons) if others or any(r.state != "pending" for r in verdict.reasons) else []
+        others = len(skipped_hosts(step, verdict.reasons))
+        lines = (
+            summarize(verdict.reasons) if others or any(r.state != "pending" for r in verdict.reasons) else []
+        )
         if others:
             are = "other node is" if others == 1 else "other nodes are"
             lines.append(f"only there: {others} {are} proven unchanged")
@@ -294,8 +296,8 @@ def _summary(
 
 def _as_planned(
     context: SiteContext, fleet: Fleet, steps: Sequence[ScheduledPhase], kept: SavedPlan, path: Path
-) -> Mapping[str, Verdict]:
+) -> Mapping[str, DriftReport]:
     """Return what is proven now; AvadmError where a plan made now would differ from the kept one."""
-    verdicts = prove(context, Asker(context.site_file, fleet, context.fingerprints.salt), steps)
+    verdicts = detect_drift(context, Collector(context.site_file, fleet, context.fingerprints.salt), steps)
     refuse_other(kept, keep(context, kept.asked, kept.limit, steps, verdicts), path)
     return verdicts

@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from avadm import __version__
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.records.runfolder import write_atomic
+from avadm.state.run_folder import write_atomic
 
 if TYPE_CHECKING:
+    from avadm.engine.drift import DriftReport
     from avadm.engine.prepare import SiteContext
-    from avadm.engine.proof import Verdict
-    from avadm.plan.phases import ScheduledPhase
+    from avadm.plan.graph import ScheduledPhase
 
 AGAIN = "Make a new plan and look at it: `avadm plan --out FILE`."
 
@@ -90,7 +90,7 @@ def keep(
     asked: Sequence[str],
     limit: Sequence[str],
     steps: Sequence[ScheduledPhase],
-    verdicts: Mapping[str, Verdict],
+    verdicts: Mapping[str, DriftReport],
 ) -> SavedPlan:
     """Return the plan that is made now, to be kept."""
     phases = [

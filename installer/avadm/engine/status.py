@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from avadm.components.catalog import PHASES
+from avadm.components.model import Phase
 from avadm.engine.digest import same
-from avadm.engine.lock import holder
 from avadm.engine.prepare import SiteContext
-from avadm.plan.phases import PHASES, Phase
-from avadm.records.ledger import PhaseState
+from avadm.state.local_lock import holder
+from avadm.state.site_state import PhaseState
 
 
 def status(context: SiteContext, last_run: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
-from avadm.engine.remedies import UNREACHABLE, remedy
-from avadm.records import summary as summaries
-from avadm.records.runfolder import RunFolder
-from avadm.records.summary import Change, Counts, FailureSummary, PhaseSummary, RunSummary, SlowTask
-from avadm.runner.events import Event, Kind
+from avadm.engine.known_errors import UNREACHABLE, remedy
+from avadm.remote.events import Event, Kind
+from avadm.state import summary as summaries
+from avadm.state.run_folder import RunFolder
+from avadm.state.summary import Change, Counts, FailureSummary, PhaseSummary, RunSummary, SlowTask
 
 COUNTS = ("ok", "changed", "failed", "unreachable", "skipped")
 SLOWEST = 20

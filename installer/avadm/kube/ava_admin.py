@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from avadm.components.ava import NAMESPACE
+from avadm.components.ava.component import NAMESPACE
 from avadm.kube.pods import Pods
-from avadm.runner.fleet import Fleet, Result
+from avadm.remote.fleet import Fleet, Result
 from avadm.site.model import Site
 
 CONFIG = "/etc/ava/config/api.yml"

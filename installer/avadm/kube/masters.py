@@ -8,9 +8,9 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.runner import access
-from avadm.runner.ask import ask, mapping
-from avadm.runner.fleet import Fleet
+from avadm.remote import access
+from avadm.remote.call import ask, mapping
+from avadm.remote.fleet import Fleet
 from nodeside.kube import drain
 
 CALL_S = 120.0  # what calls of kubectl may take together; those that wait have their own seconds besides

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.runner import access
-from avadm.runner.fleet import Fleet, Result
+from avadm.remote import access
+from avadm.remote.fleet import Fleet, Result
 
 KUBECTL = "kubectl --kubeconfig=/root/.kube/config"
 NO_POD = 76

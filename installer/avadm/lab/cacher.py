@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from avadm.errors import AvadmError
-from avadm.lab.proc import Proc, end, listens, start_ticks
+from avadm.lab.process import Proc, end, listens, start_ticks
 
 PORT = 3142
 _PROGRAM = "/usr/sbin/apt-cacher-ng"

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from avadm import paths
 from avadm.errors import DAMAGE, AvadmError
 from avadm.lab.layout import Config
-from avadm.private import write_private
+from avadm.private_files import write_private
 
 
 @dataclass(frozen=True, slots=True)

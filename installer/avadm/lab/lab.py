@@ -18,7 +18,7 @@ from avadm.lab.driver import Driver, MachineState, Reporter
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, LabNode
 from avadm.lab.lock import exclusive
-from avadm.lab.proc import Proc, must
+from avadm.lab.process import Proc, run_checked
 
 _SPARE = range(2, 10)
 """Numbers that are tried for a lab whose name is in use."""
@@ -244,7 +244,7 @@ class Lab:
         self.folder.secrets()
         if not self.folder.key.exists():
             argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"avadm-lab-{self.config.name}"]
-            must(self.proc.run([*argv, "-f", str(self.folder.key)]), "Making the lab's ssh key")
+            run_checked(self.proc.run([*argv, "-f", str(self.folder.key)]), "Making the lab's ssh key")
 
     def _site(self) -> list[str]:
         """Write known_hosts and the site file; the latter only while nobody else has edited it."""

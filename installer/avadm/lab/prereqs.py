@@ -9,7 +9,7 @@ from pathlib import Path
 
 from avadm.errors import AvadmError
 from avadm.lab.driver import Reporter, step
-from avadm.lab.proc import Proc, must
+from avadm.lab.process import Proc, run_checked
 
 PROGRAMS = {
     "docker": "docker.io",
@@ -79,8 +79,8 @@ def ensure(proc: Proc, report: Reporter, programs: Mapping[str, str] = PROGRAMS)
         )
     with step(report, f"installing {', '.join(wanted)}"), _NoServices():
         env = {"DEBIAN_FRONTEND": "noninteractive"}
-        must(proc.run(["apt-get", "update", "-q"], timeout=300, env=env), "Reading the package lists")
-        must(proc.run(command.split(), timeout=900, env=env), "Installing packages", f"Run: {command}")
+        run_checked(proc.run(["apt-get", "update", "-q"], timeout=300, env=env), "Reading the package lists")
+        run_checked(proc.run(command.split(), timeout=900, env=env), "Installing packages", f"Run: {command}")
         _disable(proc, report, wanted)
     return wanted
 

@@ -13,11 +13,11 @@ from ruamel.yaml import YAML
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding, errors
-from avadm.lab.docker import shims
+from avadm.lab.docker import emulation
 from avadm.lab.layout import Config, LabNode
 from avadm.lab.layout import nodes as layout
+from avadm.site.load import examine
 from avadm.site.model import Site
-from avadm.sitefile.load import examine
 
 GIT_PORT = 2022
 """Of this machine: where a test's server of code listens."""
@@ -51,7 +51,7 @@ def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
         entry["host_key"] = host_key
     if node.gpus:
         entry["gpus"] = {"count": node.gpus, "model": "fake-gpu"}
-    if shims.loops(node):
+    if emulation.loops(node):
         entry["local_volumes_gib"] = LOCAL_GIB
     if node.disks:
         entry["devices"] = [{"by_id": disk.by_id} for disk in node.disks]
@@ -171,7 +171,7 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         "extra_vars": {
             "chrony_adjust_clock": False,
             "base_own_kernel": False,
-            **(shims.VARIABLES if config.masters else {}),
+            **(emulation.VARIABLES if config.masters else {}),
         },
     }
     if "objects" in config.parts and config.storage:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from avadm.runner.fleet import Fleet
+from avadm.remote.fleet import Fleet
 
 TIMEOUT_S = 40.0
 """The stores end a search after 30 s."""

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from avadm.site.alluxio import Alluxio
-from avadm.site.ava import Ava
-from avadm.site.object_store import ObjectStore, VaultName
+from avadm.components.alluxio.options import Alluxio
+from avadm.components.ava.options import Ava
+from avadm.components.objects.options import ObjectStore, VaultName
 from avadm.site.values import Address, Model, NodeName, Real, Whole
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
-from avadm.site import places
+from avadm.site import placement as places
 from avadm.site.model import Site
 from avadm.site.profile import Profile
 

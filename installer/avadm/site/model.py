@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from avadm.site.bgp import Bgp, Ipip
+from avadm.components.nodes.options import Bgp, Ipip
+from avadm.components.packet_filter.options import PacketFilter
 from avadm.site.boot import Boot
 from avadm.site.components import Components
-from avadm.site.packet_filter import PacketFilter
 from avadm.site.values import Address, Model, NodeName, Real, Subnet, Whole, Words
 
 RoleName = Literal[

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from avadm.sitefile.load import load
+from avadm.site.load import load
 from tests.controls.acceptance import FAULTS
 from tests.lab.acceptance.drive import AVADM, accept, wait_healthy
 from tests.lab.faults.planting import named, planted

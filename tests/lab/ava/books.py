@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from ava.domain import labels
 from ava.domain.model import Quota
 from ava.domain.resources import Resources
-from avadm.sitefile.load import load
-from avadm.sitefile.secrets import Vault
+from avadm.site.load import load
+from avadm.site.vault import Vault
 from tests.lab.database.conftest import Database
 
 # One statement sees one moment.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from ava.client import ApiError, Client
-from avadm.components import ava
-from avadm.sitefile.load import load
+from avadm.components.ava import component as ava
+from avadm.site.load import load
 from tests.lab.ava.bench_people import bench, gateway, people  # noqa: F401 - fixtures
 from tests.lab.ava.day import CARDS, ENDED, Day
 from tests.lab.ava.raw_door import eve  # noqa: F401 - a fixture

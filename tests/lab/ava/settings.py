@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import yaml
 from ruamel.yaml import YAML
 
-from avadm.sitefile.load import load
+from avadm.site.load import load
 from tests.lab.faults.drive import avadm
 
 KEPT = ".kept-by-a-test"

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from avadm.doctor.checks.ava import PARTS
+from avadm.components.ava.checks import PARTS
 from tests.lab.ava.conftest import image_of
 from tests.lab.ava.load import SMALL, Load
 from tests.lab.ava.scene import LIMIT_S, NAMESPACE, Scene, client

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from avadm.lab.sitefile import GIT_PORT
-from avadm.sitefile.load import load
+from avadm.site.load import load
 from tests.lab.ava.day import ENDED, SMALL
 
 pytestmark = pytest.mark.lab

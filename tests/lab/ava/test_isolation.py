@@ -12,9 +12,9 @@ import pytest
 
 from ava.client import Client
 from avadm.engine.platform_target import closed
-from avadm.sitefile.load import load
-from avadm_validation.suites.platform.isolation.rows import Attack, attacks, command
-from avadm_validation.suites.platform.isolation.victim import command as victim_command
+from avadm.site.load import load
+from avadm_validation.suites.platform.isolation.attack_catalog import Attack, attacks, command
+from avadm_validation.suites.platform.isolation.target import command as victim_command
 from tests.lab.ava.bench_people import SPEC
 from tests.lab.ava.bench_ways import Ssh
 from tests.lab.ava.conftest import image_of

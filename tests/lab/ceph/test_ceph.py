@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from avadm.render.inventory import variables
-from avadm.sitefile import load as loader
+from avadm.inventory.render import variables
+from avadm.site import load as loader
 
 pytestmark = pytest.mark.lab
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from avadm.components.database import PATRONI
-from avadm.sitefile.load import load
-from avadm.sitefile.secrets import Vault
+from avadm.components.database.component import PATRONI
+from avadm.site.load import load
+from avadm.site.vault import Vault
 
 PSQL = "psql --no-psqlrc --quiet --no-align --tuples-only --set=ON_ERROR_STOP=1"
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from avadm.sitefile.load import load
-from avadm.sitefile.secrets import Vault
-from tests.controls.doctor_plants import PLANTS
+from avadm.site.load import load
+from avadm.site.vault import Vault
+from tests.controls.doctor_faults import PLANTS
 from tests.lab.faults.drive import avadm, healthy
 from tests.lab.faults.planting import named, planted
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from avadm import paths
-from tests.lab.again import lock_file, other_controller
 from tests.lab.faults.drive import avadm
+from tests.lab.second_apply import lock_file, other_controller
 
 pytestmark = pytest.mark.lab
 
@@ -152,7 +152,7 @@ def test_the_lab_lists_what_ssh_needs(lab):
 
 @pytest.mark.core("secrets")
 def test_no_key_of_the_vault_is_in_any_run_folder(lab):
-    from avadm.sitefile.secrets import Vault
+    from avadm.site.vault import Vault
 
     # The fsid is an identifier that ceph prints everywhere, not a key.
     vault = Vault.open(lab.site_path)

@@ -15,7 +15,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from avadm import paths
-from avadm.sitefile.load import load
+from avadm.site.load import load
 from tests.lab.faults.drive import AVADM, avadm
 from tests.lab.faults.planting import planted
 from tests.lab.kubernetes.conftest import IMAGE, Kube

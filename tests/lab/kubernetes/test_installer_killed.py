@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from avadm.runner.events import FINISHED
+from avadm.remote.events import FINISHED
 from tests.lab.faults.drive import avadm, in_mid_run, latest, start
 from tests.lab.kubernetes.drive import healthy, unchanged
 

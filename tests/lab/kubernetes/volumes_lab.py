@@ -3,7 +3,7 @@
 import shlex
 import uuid
 
-from avadm.sitefile.load import load
+from avadm.site.load import load
 from tests.lab.waiting import wait
 
 LABEL = "avadm.io/cephfs"

@@ -5,12 +5,12 @@ import uuid
 
 import pytest
 
+from avadm.components.logs.variables import USER, stores
 from avadm.logs.client import Client
 from avadm.logs.query import Query
 from avadm.logs.transport import SshStore
-from avadm.render.logs import USER, stores
-from avadm.runner.ssh import SshFleet
-from avadm.sitefile.load import load
+from avadm.remote.ssh import SshFleet
+from avadm.site.load import load
 
 
 @pytest.fixture(scope="session")

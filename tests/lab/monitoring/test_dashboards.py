@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from avadm.sitefile.load import load
+from avadm.site.load import load
 
 pytestmark = pytest.mark.lab
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.controls.access import ACCESS, Access
-from tests.room.room import Room, missing
+from tests.sim.room import Room, missing
 
 pytestmark = [
     pytest.mark.lab,

@@ -12,7 +12,7 @@ import pytest
 
 from avadm.paths import home
 from tests.controls.preflight import HOSTS
-from tests.room.room import Room, missing
+from tests.sim.room import Room, missing
 
 pytestmark = [
     pytest.mark.lab,
@@ -56,7 +56,7 @@ def test_a_planted_fault_is_seen(room, fault):
 
 
 def test_a_room_whose_maker_is_killed_leaves_nothing(tmp_path):
-    held = "import sys; from tests.room.room import Room\nwith Room(3) as r: print(r.folder, flush=True); sys.stdin.read()"
+    held = "import sys; from tests.sim.room import Room\nwith Room(3) as r: print(r.folder, flush=True); sys.stdin.read()"
     maker = subprocess.Popen(
         [sys.executable, "-c", held],
         stdin=subprocess.PIPE,

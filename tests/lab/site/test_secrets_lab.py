@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from avadm import paths
-from avadm.sitefile.secrets import Vault
+from avadm.site.vault import Vault
 from avadm_validation.protocol.evidence import sha256
-from tests.lab import hunt
+from tests.lab import secret_scan
 from tests.lab.faults.drive import avadm, everywhere, healthy
 
 pytestmark = pytest.mark.lab
@@ -77,7 +77,7 @@ def vault(lab):
 
 @pytest.fixture(scope="module")
 def needles(lab):
-    return hunt.needles(lab.site_path)
+    return secret_scan.needles(lab.site_path)
 
 
 def ssh(lab, name, script, needles):
@@ -122,7 +122,7 @@ def rekeyed(lab, vault, needles):
     healthy(lab)
     before = {p: sha256(p) for p in (vault.path, vault.password_file)}
     everywhere(lab, "client", "systemctl stop avadm-cephfs; rm -f /etc/ceph/ceph.client.*.keyring")
-    with hunt.watched(lab, needles) as found:
+    with secret_scan.watched(lab, needles) as found:
         done = avadm("apply")
     assert done.returncode == 0, done.stdout + done.stderr
     for client in lab.names("client"):

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ava.db.database import open_database
-from avadm.render.alluxio import _mount
-from avadm.site.alluxio import CacheMount
+from avadm.components.alluxio.options import CacheMount
+from avadm.components.alluxio.variables import _mount
 from tests.platform.alluxio import Alluxio, AlluxioError
 from tests.platform.cache_services import measured, own_address
 from tests.platform.hdfs import Hdfs

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from avadm.render.ava import CALLERS
+from avadm.components.ava.variables import CALLERS
 from bench.control_plane import free_port
 from tests.asking import ask
 from tests.unit.ava.api.site import SPEC

@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from avadm.render import kube_nodes
+from avadm.components.nodes import variables as kube_nodes
 from bench.control_plane import CACHE, ETCD, free_port, ready
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import program, tasks, value, variables

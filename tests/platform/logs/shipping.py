@@ -18,7 +18,7 @@ from typing import Any
 import jinja2
 import yaml
 
-from avadm.secrecy import LINE_PATTERNS, PATTERNS
+from avadm.secret_patterns import LINE_PATTERNS, PATTERNS
 from tests.platform.packages import unpacked
 
 ROOT = Path(__file__).parents[3]

@@ -14,7 +14,7 @@ from ava.services.logs.interface import LONGEST, RECORD, LogLine, Target, merged
 from ava.services.logs.live import lines_of
 from ava.services.logs.secrets import Secrets
 from ava.services.logs.victoria import KeptLogs
-from avadm.render.logs import SECRETS
+from avadm.components.logs.variables import SECRETS
 from tests.platform.logs.shipping import POD, Shipping, shipping
 
 TARGET = Target("default", "ava-vision", "r1ilp5dnq7e1m-")

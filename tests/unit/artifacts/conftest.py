@@ -6,8 +6,8 @@ import pytest
 
 from avadm.artifacts import manifest
 from avadm.artifacts.commands import Done
-from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import Artifact, Wanted
+from avadm.artifacts.provide import ArtifactProvider
 from avadm.artifacts.store import ArtifactState, ArtifactStore
 
 RECIPE = """
@@ -57,7 +57,9 @@ class Site:
     told: list[str] = field(default_factory=list)
 
     def maker(self, **more):
-        return Maker(self.store, "build", lambda name, text: self.told.append(text), self.commands, **more)
+        return ArtifactProvider(
+            self.store, "build", lambda name, text: self.told.append(text), self.commands, **more
+        )
 
     def make(self, artifact=None, **more):
         """Make the artifact; return the record, None where it is there."""

@@ -2,8 +2,8 @@ import pytest
 
 from avadm.artifacts import recipe
 from avadm.artifacts.manifest import manifest, named
-from avadm.artifacts.programs import ours
-from avadm.plan.phases import PHASES
+from avadm.artifacts.node_archives import ours
+from avadm.components.catalog import PHASES
 from tests.unit.fakes.errors import refused
 from tests.unit.fakes.roles import ROOT
 

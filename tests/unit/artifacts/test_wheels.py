@@ -9,8 +9,8 @@ import pytest
 from avadm import paths
 from avadm.artifacts import images, manifest, recipe, wheels
 from avadm.artifacts.commands import LocalCommands
-from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import Artifact, Wanted
+from avadm.artifacts.provide import ArtifactProvider
 from avadm.artifacts.store import VERSIONS, ArtifactStore
 from avadm.errors import AvadmError
 
@@ -77,7 +77,7 @@ def sourced(tmp_path, monkeypatch):
         plain = Artifact(name="thing", title="t", version="1.0", files=files, sources=("thing",))
         artifact = manifest._whole(plain)
         store = ArtifactStore(tmp_path / f"cache{number}")
-        Maker(store, "build", tell, LocalCommands()).one(artifact)
+        ArtifactProvider(store, "build", tell, LocalCommands()).one(artifact)
         return artifact, store.folder(artifact) / "image.tar"
 
     return make, source

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from avadm.sitefile.load import load as load_site
+from avadm.site.load import load as load_site
 from tests.unit.fakes.scripts import load
 
 ROOT = Path(__file__).parents[3]

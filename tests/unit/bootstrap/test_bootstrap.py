@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from avadm.bootstrap.controller_key import ensure
-from avadm.bootstrap.job import Job
 from avadm.bootstrap.password import from_file
 from avadm.bootstrap.report import BootstrapState, findings
 from avadm.bootstrap.run import bootstrap
+from avadm.bootstrap.task import BootstrapTask
 from avadm.errors import AvadmError
-from avadm.runner.connect import Target
-from avadm.runner.hostkeys import fingerprint
-from tests.unit.runner.sshserver import Server, new_key
+from avadm.remote.connect import Target
+from avadm.remote.hostkeys import fingerprint
+from tests.unit.remote.sshserver import Server, new_key
 
 
 class Lab:
@@ -49,7 +49,7 @@ class Lab:
             self.prompts += 1
             return password
 
-        job = Job(
+        job = BootstrapTask(
             [Target(n, "127.0.0.1", s.port, user) for n, s in self.servers.items()],
             ensure(self.folder / "id", "avadm@test"),
             self.folder / "known_hosts",

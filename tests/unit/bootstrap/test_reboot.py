@@ -9,13 +9,13 @@ import pytest
 
 from avadm.bootstrap import reboot as step
 from avadm.bootstrap.controller_key import ensure
-from avadm.bootstrap.job import Job
 from avadm.bootstrap.report import findings, warnings
 from avadm.bootstrap.run import bootstrap
+from avadm.bootstrap.task import BootstrapTask
 from avadm.cli.bootstrap import _print as show
-from avadm.runner.connect import Target
+from avadm.remote.connect import Target
 from avadm.site import profile
-from tests.unit.runner.sshserver import Server, new_key
+from tests.unit.remote.sshserver import Server, new_key
 
 V1 = "systemd.unified_cgroup_hierarchy=0"
 FILE = "etc/default/grub.d/avadm.cfg"
@@ -58,7 +58,7 @@ class Room:
         return home
 
     def run(self, arguments=(V1,), allow=True, timeout=6.0):
-        job = Job(
+        job = BootstrapTask(
             [Target(n, "127.0.0.1", s.port, "root") for n, s in self.servers.items()],
             ensure(self.folder / "id", "avadm@test"),
             self.folder / "known_hosts",

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from avadm.checks.versions import PARTS, PROGRAMS, judge
-from avadm.plan.phases import PHASES
+from avadm.components.catalog import PHASES
 from avadm.site import profile as profiles
 from nodeside import versions as probe
 

@@ -7,8 +7,8 @@ import pytest
 
 from avadm.checks.waivers import apply
 from avadm.findings import Finding
+from avadm.site.load import SiteFile
 from avadm.site.model import Waiver
-from avadm.sitefile.load import SiteFile
 
 TODAY = date(2026, 11, 21)
 KERNEL = [Finding("kernel", "other", host=h) for h in ("stor1", "stor2")]

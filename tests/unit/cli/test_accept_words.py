@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from avadm.cli.accept import exit_status, undecided
-from avadm.engine import acceptance, cluster_lock
-from avadm.engine.lock_nodes import LockNodes
+from avadm.engine import acceptance
 from avadm.errors import AvadmError
+from avadm.state import cluster_lock
+from avadm.state.lock_nodes import LockNodes
 
 
 def report_of(verdicts):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from avadm.cli import main
 from avadm.errors import AvadmError
-from avadm.render.inventory import groups, variables
-from avadm.sitefile.load import DRAFT, examine
+from avadm.inventory.render import groups, variables
+from avadm.site.load import DRAFT, examine
 from tests.unit.site.corpus import BASE
 
 # The same files in every run: a file that is refused wrongly becomes a case in tests/unit/site/cases.

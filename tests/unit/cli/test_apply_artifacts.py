@@ -5,10 +5,10 @@ import json
 import pytest
 
 from avadm.artifacts.manifest import named
-from avadm.artifacts.need import missing
+from avadm.artifacts.requirements import missing
 from avadm.artifacts.store import ArtifactStore
+from avadm.components.model import Phase
 from avadm.engine import prepare
-from avadm.plan.phases import Phase
 from tests.unit.fakes.cli import refusals
 
 INSTALLS = Phase("ceph", "", "", (), (), (), artifacts=("kubernetes", "pause"))

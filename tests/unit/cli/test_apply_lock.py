@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from avadm.engine.cluster_lock import held
-from avadm.engine.controller import machine, owner, started
-from avadm.engine.lock_nodes import LockNodes
-from avadm.sitefile.load import load
+from avadm.site.load import load
+from avadm.state.cluster_lock import held
+from avadm.state.controller import machine, owner, started
+from avadm.state.lock_nodes import LockNodes
 from nodeside import lock as node_lock
 from tests.unit.fakes.cli import MONS, SITE, refusal, refusals
 
@@ -138,7 +138,7 @@ def test_a_torn_lock_is_refused_and_can_be_broken(avadm, nodes):
 
 @pytest.mark.parametrize("reached", [MONS, MONS[1:]], ids=["all nodes", "a majority: one still names us"])
 def test_whoever_is_broken_hears_of_it(nodes, tmp_path, monkeypatch, reached):
-    monkeypatch.setattr("avadm.engine.cluster_lock.HEARTBEAT_S", 0.02)
+    monkeypatch.setattr("avadm.state.cluster_lock.HEARTBEAT_S", 0.02)
     (tmp_path / "site.yml").write_text(SITE)
     mine, lost, told = LockNodes(load(tmp_path / "site.yml"), nodes), threading.Event(), []
     with held(mine, "apply", told.append, lost=lost.set):

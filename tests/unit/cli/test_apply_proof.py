@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from avadm.records.ledger import Ledger, PhaseState
-from avadm.runner.events import Kind
+from avadm.remote.events import Kind
+from avadm.state.site_state import PhaseState, SiteState
 from tests.unit.fakes.cli import MONS, SITE
 from tests.unit.fakes.nodes import answer
 
@@ -112,7 +112,7 @@ def test_where_nodes_are_done_apart_only_those_that_need_it_run(installed, nodes
 def test_a_node_that_is_down_does_not_keep_others_from_what_they_need(installed, nodes, playbooks, tmp_path):
     nodes.silent.add("comp2")
     playbooks.script["base", "comp2"] = (Kind.UNREACHABLE, "No route to host")
-    ledger = Ledger(tmp_path / ".avadm/t/ledger.json", "t")
+    ledger = SiteState(tmp_path / ".avadm/t/ledger.json", "t")
     ledger.start("rbd", {"comp1": "x"}, "r")
     result = installed("apply")
     ran = {one.phase: one.limit for one in playbooks.requests}
@@ -231,7 +231,7 @@ def test_a_failed_phase_is_run_again_and_what_was_done_is_not(avadm, playbooks):
 
 
 def test_what_a_killed_run_left_running_is_run_again_and_the_rest_is_proven(installed, playbooks, tmp_path):
-    ledger = Ledger(tmp_path / ".avadm/t/ledger.json", "t")
+    ledger = SiteState(tmp_path / ".avadm/t/ledger.json", "t")
     ledger.start("rbd", {"comp1": "x"}, "r")
     assert ledger.entry("rbd", "comp1").state is PhaseState.RUNNING
     installed("apply")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from avadm.engine import run as runs
-from avadm.engine.lock import locked
-from avadm.records.ledger import Ledger, PhaseState
-from avadm.runner.events import Kind
-from avadm.sitefile.secrets import Vault
+from avadm.remote.events import Kind
+from avadm.site.vault import Vault
+from avadm.state.local_lock import locked
+from avadm.state.site_state import PhaseState, SiteState
 from tests.unit.fakes.cli import MONS, SITE, refusal
 
 
@@ -129,7 +129,7 @@ def test_the_plan_is_made_from_the_ledger_as_it_is_once_the_lock_is_held(
     @contextmanager
     def last_word(folder, name):
         # The run before writes its last word while this one waits for the lock.
-        ledger = Ledger(folder / "ledger.json", "t")
+        ledger = SiteState(folder / "ledger.json", "t")
         ledger.finish("base", dict.fromkeys([*MONS, "comp1", "comp2"], PhaseState.DONE))
         with locked(folder, name):
             yield
@@ -137,7 +137,7 @@ def test_the_plan_is_made_from_the_ledger_as_it_is_once_the_lock_is_held(
     monkeypatch.setattr(runs, "locked", last_word)
     avadm("apply", "monitoring", "-q")
     assert playbooks.phases == ["monitoring"]
-    assert Ledger(tmp_path / ".avadm/t/ledger.json", "t").done("base", ["stor1"])
+    assert SiteState(tmp_path / ".avadm/t/ledger.json", "t").done("base", ["stor1"])
 
 
 def test_a_run_that_could_not_start_leaves_nothing_behind(avadm, tmp_path):

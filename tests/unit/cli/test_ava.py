@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from avadm.cli.main import App, cli
 from avadm.kube.pods import NO_POD
-from avadm.runner.reason import Reason, Why
+from avadm.remote.reason import Reason, Why
 from tests.unit.fakes.cli import refusals
 from tests.unit.fakes.nodes import answer
 

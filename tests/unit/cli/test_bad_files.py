@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from avadm.cli.main import cli
 from avadm.errors import AvadmError
-from tests.controls.garbage import GARBAGE
+from tests.controls.corrupt_files import GARBAGE
 
 
 @pytest.fixture

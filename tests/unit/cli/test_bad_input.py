@@ -6,7 +6,7 @@ from itertools import cycle
 
 import pytest
 
-from avadm.sitefile.load import DRAFT
+from avadm.site.load import DRAFT
 from tests.unit.site.corpus import BASE, cases
 
 ALWAYS = (("site", "check"), ("apply",))

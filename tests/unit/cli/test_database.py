@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from avadm import paths
 from avadm.cli.main import App, cli
-from avadm.engine import cluster_lock, lock
-from avadm.runner.reason import Reason, Why
+from avadm.remote.reason import Reason, Why
+from avadm.state import cluster_lock, local_lock
 from tests.unit.fakes.cli import refusals
 from tests.unit.fakes.nodes import answer
 
@@ -99,7 +99,7 @@ def nodes(monkeypatch, tmp_path):
     def free(*words, **more):
         yield
 
-    monkeypatch.setattr(lock, "locked", free)
+    monkeypatch.setattr(local_lock, "locked", free)
     monkeypatch.setattr(cluster_lock, "held", free)
     return made
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from avadm.sitefile.secrets import Vault
+from avadm.site.vault import Vault
 from tests.unit.fakes.cli import refusal
 
 

@@ -37,7 +37,7 @@ def findings():
 def avadm(called, tmp_path, monkeypatch):
     monkeypatch.setattr("avadm.checks.collect.collect", lambda s, p, n, *_: PreflightContext(s, p, n, {}))
     monkeypatch.setattr("avadm.checks.preflight.judge", lambda *_: findings())
-    monkeypatch.setattr("avadm.runner.keyfile.usable", lambda path: None)
+    monkeypatch.setattr("avadm.remote.keyfile.usable", lambda path: None)
     nodes = "".join(f"  - {{name: cpu{i:02}, address: 10.0.0.{i}}}\n" for i in range(1, 13))
 
     def run(*arguments, waiver=""):

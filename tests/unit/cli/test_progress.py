@@ -6,7 +6,7 @@ from rich.console import Console
 
 from avadm.cli.progress import LiveDisplay, Plain, Quiet, display
 from avadm.cli.progress_model import Model, duration, first_line
-from avadm.runner.events import Event, Kind
+from avadm.remote.events import Event, Kind
 
 PHASES = {"base": ("a", "b", "c"), "ceph": ("a", "b")}
 GROUPS = {"a": "mon", "b": "osd", "c": "osd"}

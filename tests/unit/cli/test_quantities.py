@@ -12,7 +12,7 @@ COUNTED = re.compile(
     "accounts|addresses|artifacts|authorities|checks|clients|devices|disks|errors|findings|gateways|GPUs|hosts|jars|lines"
     "|members|nodes|pods|racks|repetitions|replicas|runs|tasks|workers"
 )
-LARGE = {"doctor/checks/ceph_daemons.py": {"runs"}}
+LARGE = {"components/ceph/checks_daemons.py": {"runs"}}
 """Here the word is a verb."""
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controls.garbage import GARBAGE
+from tests.controls.corrupt_files import GARBAGE
 from tests.unit.fakes.cli import refusals
 
 pytestmark = pytest.mark.usefixtures("keeping")

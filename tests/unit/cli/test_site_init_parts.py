@@ -8,10 +8,10 @@ from itertools import combinations, count
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.sitefile.init import NewNode
-from avadm.sitefile.load import examine
-from avadm.sitefile.parts import PARTS, addresses, parse_gpus, parse_parts, place, with_gpus
-from avadm.sitefile.secrets import PASSWORD_ENV
+from avadm.site.draft_file import NewNode
+from avadm.site.draft_parts import PARTS, addresses, parse_gpus, parse_parts, place, with_gpus
+from avadm.site.load import examine
+from avadm.site.vault import PASSWORD_ENV
 
 HOST = IPv4Address("10.0.0.11")
 COUNTS = (3, 4, 7, 12)

@@ -138,7 +138,7 @@ def execs(monkeypatch):
 
 
 def test_ssh_uses_the_sites_key_pinned_host_keys_and_login(avadm, execs, monkeypatch):
-    monkeypatch.setattr("avadm.runner.keyfile.usable", lambda path: None)
+    monkeypatch.setattr("avadm.remote.keyfile.usable", lambda path: None)
     assert avadm("ssh", "stor1", "ls", "-l").exit_code == 0
     (argv,) = execs
     assert argv[-2:] == ["ls", "-l"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from avadm.components import COMPONENTS
-from avadm.components.commands import build_info
+from avadm.components.catalog import COMPONENTS
+from avadm.components.version_commands import build_info
 
 ROOT = Path(__file__).parents[3]
 

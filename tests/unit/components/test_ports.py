@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from avadm.checks.preflight.ports import ours
-from avadm.components import COMPONENTS, taken
-from avadm.render.kube_metrics import JOBS
+from avadm.components.catalog import COMPONENTS, taken
+from avadm.components.monitoring.variables_kubernetes import JOBS
 from avadm.site.model import Site
 from nodeside.preflight import machine
 

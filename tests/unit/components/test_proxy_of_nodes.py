@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from avadm.runner import channel
+from avadm.remote import channel
 from nodeside import loader
 
 ROOT = Path(__file__).parents[3]

@@ -12,7 +12,7 @@ from disk_fakes import report
 
 from avadm.cli.main import cli
 from avadm.disks import zap
-from avadm.sitefile.secrets import Vault
+from avadm.site.vault import Vault
 from nodeside.disks.rotation import rotates
 from tests.unit.fakes.cli import refusal
 from tests.unit.fakes.nodes import answer

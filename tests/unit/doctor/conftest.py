@@ -6,7 +6,7 @@ import pytest
 
 from avadm.lab.layout import Config, nodes
 from avadm.lab.sitefile import text
-from avadm.sitefile.load import load
+from avadm.site.load import load
 from nodeside.doctor import parts, system
 from tests.unit.fakes.cli import called
 

@@ -2,7 +2,7 @@
 
 import copy
 
-from avadm.doctor.checks import admission as asked
+from avadm.components.masters import checks_admission as asked
 from avadm.doctor.model import Snapshot
 from avadm.doctor.parts import QUESTIONS
 from tests.unit.doctor.healthy_data import GIVEN, data_parts

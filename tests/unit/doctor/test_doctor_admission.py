@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jinja2 import Environment
 
-from avadm.doctor.checks import admission as checks
+from avadm.components.masters import checks_admission as checks
 
 ROLES = Path(__file__).parents[3] / "roles"
 OBJECTS = [o for o in yaml.safe_load_all((ROLES / "kube_apiserver/files/rbac.yml").read_text()) if o]

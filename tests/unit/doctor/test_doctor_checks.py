@@ -6,10 +6,10 @@ import pytest
 
 from avadm.doctor.base import Status, run
 from avadm.doctor.checks import CHECKS
+from tests.unit.doctor.faulty_snapshots import CASES as OTHERS
+from tests.unit.doctor.faulty_snapshots_admission import ADMISSION_CASES
+from tests.unit.doctor.faulty_snapshots_data import DATA_CASES
 from tests.unit.doctor.healthy import data, pod, snapshot
-from tests.unit.doctor.troubles import CASES as OTHERS
-from tests.unit.doctor.troubles_admission import ADMISSION_CASES
-from tests.unit.doctor.troubles_data import DATA_CASES
 
 CASES = (*OTHERS, *DATA_CASES, *ADMISSION_CASES)
 

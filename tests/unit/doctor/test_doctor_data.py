@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
+from avadm.components.alluxio.options import CacheMount, HdfsStore
+from avadm.components.objects.checks import ACCEPTANCE
 from avadm.doctor.base import Status, run
 from avadm.doctor.checks import CHECKS
-from avadm.doctor.checks.objects import ACCEPTANCE
 from avadm.doctor.parts import parameters, site_facts
 from avadm.lab.layout import PARTS as LAB_PARTS
-from avadm.site.alluxio import CacheMount, HdfsStore
 from avadm_validation.suites.objects.users import LIMITED, PLAIN
+from tests.unit.doctor.faulty_snapshots import parts
 from tests.unit.doctor.healthy import data, snapshot
 from tests.unit.doctor.healthy_data import master, shipper, usage
-from tests.unit.doctor.troubles import parts
 
 TOPICS = {"objects", "cache", "database", "logs"}
 

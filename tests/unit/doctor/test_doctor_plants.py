@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from avadm.doctor.checks import CHECKS
-from tests.controls.doctor_plants import PLANTS
+from tests.controls.doctor_faults import PLANTS
 
 
 def test_every_known_incident_is_planted():

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from avadm.doctor.parts import QUESTIONS, patterns
-from avadm.runner.ask import script as program
+from avadm.remote.call import script as program
 from nodeside.doctor import parts
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from avadm.runner.ask import script
+from avadm.remote.call import script
 from nodeside.doctor import parts
 
 FLAGS = ["--anonymous-auth=false", "--read-only-port=0", "--v"]

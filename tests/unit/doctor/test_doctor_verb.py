@@ -6,9 +6,9 @@ import pytest
 
 from avadm.doctor import collect as collecting
 from avadm.doctor.parts import QUESTIONS
-from avadm.runner import ask as asking
+from avadm.remote import call as asking
+from tests.unit.doctor.faulty_snapshots import lose, put, silent
 from tests.unit.doctor.healthy import NODES, data, snapshot
-from tests.unit.doctor.troubles import lose, put, silent
 from tests.unit.fakes.nodes import answer, given
 
 SITE = """
@@ -22,7 +22,7 @@ nodes: [{name: cpu01, address: 10.0.0.1}, {name: cpu02, address: 10.0.0.2}]
 
 @pytest.fixture
 def avadm(called, tmp_path, monkeypatch):
-    monkeypatch.setattr("avadm.runner.keyfile.usable", lambda path: None)
+    monkeypatch.setattr("avadm.remote.keyfile.usable", lambda path: None)
     (tmp_path / "site.yml").write_text(SITE)
     return lambda *arguments: called("--site", tmp_path / "site.yml", "doctor", *arguments)
 

@@ -15,8 +15,8 @@ from avadm.doctor.checks import CHECKS
 from avadm.doctor.model import read
 from avadm.doctor.redaction import Cleaner, secrets_of
 from avadm.errors import AvadmError
-from avadm.sitefile.load import load
-from avadm.sitefile.secrets import Vault
+from avadm.site.load import load
+from avadm.site.vault import Vault
 from nodeside.support import extracts
 from tests.unit.doctor.healthy import data
 from tests.unit.fakes.nodes import answer, called

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from avadm.components.model import Phase
 from avadm.engine.apply import Engine, Job
 from avadm.engine.recorder import Recorder
-from avadm.plan.phases import Phase, ScheduledPhase
-from avadm.records.ledger import Ledger
-from avadm.records.runfolder import RunFolder
-from avadm.runner.ansible import PlaybookResult, PlaybookRun
-from avadm.runner.events import Event, Kind
+from avadm.plan.graph import ScheduledPhase
+from avadm.remote.ansible import PlaybookResult, PlaybookRun
+from avadm.remote.events import Event, Kind
+from avadm.state.run_folder import RunFolder
+from avadm.state.site_state import SiteState
 
 
 def phase(name: str, *needs: str) -> Phase:
@@ -60,7 +61,7 @@ class Bench:
     """An engine with everything fake around it."""
 
     folder: RunFolder
-    ledger: Ledger
+    ledger: SiteState
     runner: FakeRunner
 
     def run(self, steps: list[ScheduledPhase], **job: object) -> Recorder:
@@ -75,4 +76,4 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     folder = RunFolder.create("apply", tmp_path / "runs")
-    return Bench(folder, Ledger(tmp_path / "ledger.json", "t"), FakeRunner())
+    return Bench(folder, SiteState(tmp_path / "ledger.json", "t"), FakeRunner())

@@ -6,9 +6,9 @@ from typing import ClassVar
 import pytest
 import yaml
 
+from avadm.components.objects.variables import key_names
 from avadm.engine import cache_target
-from avadm.render.objects import key_names
-from avadm.sitefile.load import load
+from avadm.site.load import load
 
 STORE = {"users": [{"name": "own-er"}], "buckets": [{"name": "sets", "owner": "own-er"}]}
 KEYS = dict(zip(key_names("own-er"), ("ACCESS", "SECRET"), strict=True))

@@ -9,17 +9,17 @@ import pytest
 from avadm.engine import apply
 from avadm.engine.prepare import versions_hook
 from avadm.findings import Finding
-from avadm.records.ledger import Ledger, PhaseState
-from avadm.runner.fleet import Result
+from avadm.remote.fleet import Result
 from avadm.site import profile
+from avadm.site.load import SiteFile
 from avadm.site.model import Site
-from avadm.sitefile.load import SiteFile
+from avadm.state.site_state import PhaseState, SiteState
 from tests.unit.engine.conftest import FakeRunner, step
 
 
 def states(bench, phase, *hosts):
     # Read from disk: what counts is what a later run finds.
-    ledger = Ledger(bench.ledger.path, "t")
+    ledger = SiteState(bench.ledger.path, "t")
     return [ledger.entry(phase, h).state for h in hosts]
 
 

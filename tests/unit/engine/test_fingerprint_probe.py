@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm.engine.fingerprint import Asker
-from avadm.runner.fleet import Result
+from avadm.remote.fleet import Result
+from avadm.state.snapshots import Collector
 from tests.unit.fakes.running import sh, stub
 
 
@@ -81,7 +81,7 @@ def node(tmp_path, request):
 def see(node):
     """Return a function: the value of an item, or of several."""
     site = SimpleNamespace(with_role=lambda role: [])
-    asker = Asker(SimpleNamespace(profile=SimpleNamespace(python="python"), site=site), node, "salt")
+    asker = Collector(SimpleNamespace(profile=SimpleNamespace(python="python"), site=site), node, "salt")
 
     def see(*items):
         answers = asker.ask({"n": items})

@@ -9,14 +9,14 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
+from avadm.components.catalog import PHASES
 from avadm.engine import peers
 from avadm.engine.digest import told_alone
-from avadm.engine.fingerprint import Print
 from avadm.engine.peers import PeersFirst, Telling
-from avadm.plan.phases import PHASES
-from avadm.render import Vars
-from avadm.runner.ansible import PlaybookResult, PlaybookRun
-from avadm.runner.events import Event, Kind
+from avadm.inventory.model import Variables
+from avadm.remote.ansible import PlaybookResult, PlaybookRun
+from avadm.remote.events import Event, Kind
+from avadm.state.snapshots import HostSnapshot
 from nodeside import peers as there
 from tests.unit.fakes.nodes import Nodes
 from tests.unit.fakes.roles import program
@@ -29,7 +29,7 @@ NAMES = ("a", "b", "c")
 
 class Prints:
     def get(self, phase, host):
-        return Print("r", host, {f"file /etc/{phase}": "1", "unproven that": "!what"})
+        return HostSnapshot("r", host, {f"file /etc/{phase}": "1", "unproven that": "!what"})
 
 
 class Playbook:
@@ -55,7 +55,7 @@ def room(tmp_path, monkeypatch):
     def tell(phase, told, *, limit=NAMES, check=False, playbook=None, canceled=lambda: False):
         telling = Telling(
             hosts={phase: told},
-            variables=Vars({"base_hosts": LINES, "packet_filter_rules": rules}, own),
+            variables=Variables({"base_hosts": LINES, "packet_filter_rules": rules}, own),
             home=ROOT,
             fleet=nodes,
             again=lambda: nullcontext(second),

@@ -6,7 +6,7 @@ import pytest
 
 from avadm.engine.acceptance_target import target_of
 from avadm.engine.platform_target import platform_target
-from avadm.sitefile.load import load
+from avadm.site.load import load
 from avadm_validation.measuring.context import MeasureError
 from tests.unit.cli.test_ava import SITE, Masters
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from avadm.cli.main import cli
-from avadm.engine.prune import candidates, prune
-from avadm.records.runfolder import RunFolder
+from avadm.state.prune import candidates, prune
+from avadm.state.run_folder import RunFolder
 
 NOW = datetime.now(UTC)
 

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from avadm import paths
-from avadm.engine import remedies
-from avadm.engine.remedies import FALLBACK, remedy
+from avadm.engine import known_errors
+from avadm.engine.known_errors import FALLBACK, remedy
 from avadm.engine.summary import Summary
-from avadm.runner.events import Event, Kind
+from avadm.remote.events import Event, Kind
 
 
 def event(kind, phase="ceph", **more):
@@ -153,7 +153,7 @@ def test_errors_that_are_not_of_ssh_get_no_advice_about_it(message):
 
 
 def test_every_document_that_a_remedy_names_exists():
-    text = (Path(remedies.__file__).parent / "remedies.yml").read_text()
+    text = (Path(known_errors.__file__).parent / "remedies.yml").read_text()
     named = re.findall(r"docs/[\w-]+\.md", text)
     assert named
     assert all((paths.home() / name).is_file() for name in named)

@@ -7,11 +7,11 @@ from click.testing import CliRunner
 
 from avadm.cli import main
 from avadm.cli.main import App, cli
+from avadm.components.model import Phase
 from avadm.engine import run as runs
 from avadm.errors import AvadmError
-from avadm.plan.phases import Phase
-from avadm.runner.ansible import PlaybookResult
-from avadm.runner.events import Event, Kind
+from avadm.remote.ansible import PlaybookResult
+from avadm.remote.events import Event, Kind
 from tests.unit.fakes.nodes import Nodes
 
 HOSTS = Phase.hosts

@@ -3,7 +3,7 @@
 import json
 import shlex
 
-from avadm.runner.fleet import Result
+from avadm.remote.fleet import Result
 from nodeside import lock
 
 FOLDER = "/var/lib/avadm"

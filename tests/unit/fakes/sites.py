@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from avadm.components import certificates
+from avadm.inventory.model import RenderContext, Variables
 from avadm.pki import store as pki
-from avadm.render import Given, Vars
 from avadm.site import profile as profiles
+from avadm.site.load import SiteFile
 from avadm.site.model import Site
-from avadm.sitefile.load import SiteFile
 
 NETWORK = {"management": "10.0.0.0/24", "domain": "demo.test"}
 
@@ -40,9 +40,9 @@ def issued(one, folder, held=None):
 
 
 def render(one, *modules, profile="lab-bookworm", store=None, out=None):
-    """Return the variables that modules of avadm.render make of a site."""
-    out = out or Vars()
-    given = Given(SiteFile(Path("/nowhere/site.yml"), one, profiles.load(profile)), store)
+    """Return the variables that the `variables` modules of components make of a site."""
+    out = out or Variables()
+    given = RenderContext(SiteFile(Path("/nowhere/site.yml"), one, profiles.load(profile)), store)
     for module in modules:
         module.render(given, out)
     return out

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from avadm.components import duties
-from avadm.components.ava import cache as ava_cache
-from avadm.components.packet_filter import COMPONENT, FILTERING
-from avadm.render import packet_filter
-from avadm.render.packet_filter import texts
+from avadm.components.ava.component import cache as ava_cache
+from avadm.components.catalog import duties
+from avadm.components.packet_filter import variables as packet_filter
+from avadm.components.packet_filter.component import COMPONENT, FILTERING
+from avadm.components.packet_filter.variables import texts
+from avadm.site.load import load
 from avadm.site.model import Site
-from avadm.sitefile.load import load
 from tests.unit.fakes import sites
 
 ROOT = Path(__file__).parents[3]

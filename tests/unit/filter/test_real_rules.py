@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from avadm.render import packet_filter
-from avadm.sitefile.load import load
+from avadm.components.packet_filter import variables as packet_filter
+from avadm.site.load import load
 from tests.who_may import may as who_may
 from tests.who_may import words as table_words
 

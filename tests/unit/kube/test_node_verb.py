@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from avadm.cli.main import App, cli
 from avadm.kube import drain as module
-from avadm.runner.ask import script
-from avadm.runner.reason import Reason, Why
-from avadm.sitefile.load import load
+from avadm.remote.call import script
+from avadm.remote.reason import Reason, Why
+from avadm.site.load import load
 from nodeside.kube import drain
 from tests.unit.fakes.cli import refusals
 from tests.unit.fakes.nodes import answer

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from avadm.lab.proc import Done
+from avadm.lab.process import CompletedCommand
 
-Answer = Done | Callable[[tuple[str, ...]], Done]
+Answer = CompletedCommand | Callable[[tuple[str, ...]], CompletedCommand]
 
 
 class FakeProc:
@@ -37,15 +37,15 @@ class FakeProc:
         stdin: bytes = b"",
         timeout: float = 60.0,
         env: Mapping[str, str] | None = None,
-    ) -> Done:
+    ) -> CompletedCommand:
         line = " ".join(argv)
         self.calls.append(line)
         if stdin:
             self.stdins[line] = stdin
         for pattern, answer in self.rules:
             if re.search(pattern, line):
-                return Done(tuple(argv), *answer(tuple(argv)))
-        return Done(tuple(argv), 0)
+                return CompletedCommand(tuple(argv), *answer(tuple(argv)))
+        return CompletedCommand(tuple(argv), 0)
 
     def spawn(self, argv: Sequence[str], log: Path) -> int:
         self.spawned.append(list(argv))

@@ -10,7 +10,7 @@ import pytest
 from avadm.errors import AvadmError
 from avadm.lab import cacher
 from avadm.lab.cacher import Cacher
-from avadm.lab.proc import LocalProc, start_ticks
+from avadm.lab.process import LocalProc, start_ticks
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc
 

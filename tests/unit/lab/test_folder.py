@@ -2,7 +2,7 @@ import pytest
 
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config
-from avadm.private import write_private
+from avadm.private_files import write_private
 from tests.unit.fakes.errors import refused
 
 

@@ -5,8 +5,8 @@ from ruamel.yaml import YAML
 
 from avadm.lab.layout import PARTS, Config, nodes
 from avadm.lab.sitefile import check, text
+from avadm.site.load import examine
 from avadm.site.model import Site
-from avadm.sitefile.load import examine
 from tests.unit.fakes.errors import refused
 
 KEY = "ssh-ed25519 AAAAC3Nz"

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from avadm import paths
-from avadm.render.inventory import render_inventory
-from avadm.runner.ansible import PlaybookRun, ansible_playbook, environment
-from avadm.sitefile.load import load
+from avadm.inventory.render import render_inventory
+from avadm.remote.ansible import PlaybookRun, ansible_playbook, environment
+from avadm.site.load import load
 
 # Nobody answers at these addresses, and the login there is no concern of this machine's.
 SITE = """

@@ -6,7 +6,7 @@ import re
 import pytest
 import yaml
 
-from avadm.render import monitoring as monitoring_variables
+from avadm.components.monitoring import variables as monitoring_variables
 from avadm.site import profile as profiles
 from avadm.site.model import Site
 from tests.unit.fakes import sites

@@ -5,8 +5,10 @@ from typing import get_args
 import pytest
 import yaml
 
+from avadm.components.catalog import PHASES
+from avadm.components.model import Phase
 from avadm.errors import AvadmError
-from avadm.plan.phases import PHASES, Phase, make_plan, select
+from avadm.plan.graph import make_plan, select
 from avadm.site.model import RoleName
 from tests.unit.fakes import sites
 

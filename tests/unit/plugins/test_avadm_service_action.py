@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from avadm.runner.ansible import STRATEGY, PlaybookRun, environment
+from avadm.remote.ansible import STRATEGY, PlaybookRun, environment
 from tests.unit.fakes.roles import program
 from tests.unit.fakes.running import play, stub
 

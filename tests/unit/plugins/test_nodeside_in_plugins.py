@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ansible_mitogen.module_finder import scan
 
-from avadm.runner.ask import FOLDER, modules
+from avadm.remote.call import FOLDER, modules
 
 ROOT = Path(__file__).parents[3]
 UTILS = ROOT / "plugins/module_utils"

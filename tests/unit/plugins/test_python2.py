@@ -16,7 +16,7 @@ PATTERNS = (
     "validation/avadm_validation/tools/*.py",
     "roles/packet_filter/files/avadm-packet-filter",
 )
-# Programs of nodes that have Kubernetes or logs: Python 3.5 reads them (tests/unit/artifacts/test_programs.py).
+# Programs of nodes that have Kubernetes or logs: Python 3.5 reads them (tests/unit/artifacts/test_node_archives.py).
 YOUNG = [
     *ROOT.glob("nodeside/volumes/*.py"),
     *ROOT.glob("nodeside/database/*.py"),
@@ -27,7 +27,7 @@ YOUNG = [
     ),
 ]
 # One tool runs on the controller.
-NOT_THERE = {ROOT / "validation/avadm_validation/tools/s3today.py", *YOUNG}
+NOT_THERE = {ROOT / "validation/avadm_validation/tools/s3compat.py", *YOUNG}
 FILES = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern) if path not in NOT_THERE)
 YOUNGER = (
     *(ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast.YieldFrom, ast.MatMult, ast.Match),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from avadm.render import core
+from avadm.components.base import variables as core
 from avadm.site import profile as profiles
 from avadm.site.model import Site
 from tests.unit.fakes import sites

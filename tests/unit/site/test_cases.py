@@ -9,7 +9,7 @@ import pytest
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.sitefile.load import examine
+from avadm.site.load import examine
 from tests.unit.site.corpus import BASE, Case, cases
 
 

@@ -9,10 +9,10 @@ import yaml
 
 from avadm.errors import AvadmError
 from avadm.findings import errors
-from avadm.render.inventory import render_inventory
+from avadm.inventory.render import render_inventory
+from avadm.site.load import DRAFT, examine
 from avadm.site.model import Site
-from avadm.sitefile.load import DRAFT, examine
-from avadm.sitefile.secrets import PASSWORD_ENV, Vault
+from avadm.site.vault import PASSWORD_ENV, Vault
 
 ROOT = Path(__file__).parents[3]
 WHOLE = sorted((ROOT / "inventory").glob("*.yml"))

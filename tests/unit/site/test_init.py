@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.sitefile.init import (
+from avadm.site.draft_file import (
     NewNode,
     NewSite,
     management_of,
@@ -17,7 +17,7 @@ from avadm.sitefile.init import (
     text_of,
     write,
 )
-from avadm.sitefile.load import examine
+from avadm.site.load import examine
 
 HOST = IPv4Address("10.0.0.1")
 

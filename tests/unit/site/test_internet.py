@@ -3,7 +3,7 @@
 import pytest
 
 from avadm.checks import collect
-from avadm.render import kubernetes
+from avadm.components.nodes import variables_common
 from avadm.site import internet
 from avadm.site import profile as profiles
 from tests.unit.fakes import sites
@@ -44,10 +44,10 @@ def test_a_further_node_changes_nothing_where_docker_knows_networks(profile):
 
 
 def test_nodes_are_told_only_where_there_is_a_proxy():
-    out = sites.render(site(), kubernetes, profile="debian-12")
+    out = sites.render(site(), variables_common, profile="debian-12")
     assert out.all["docker_proxy"] == PROXY
     assert out.all["docker_no_proxy"] == exceptions(site(), "debian-12")
-    assert not {"docker_proxy", "docker_no_proxy"} & set(sites.render(site(proxy=None), kubernetes).all)
+    assert not {"docker_proxy", "docker_no_proxy"} & set(sites.render(site(proxy=None), variables_common).all)
 
 
 def test_builds_have_the_variables():

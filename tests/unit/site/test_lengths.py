@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from avadm.findings import errors
-from avadm.render.inventory import render_inventory
-from avadm.sitefile.load import examine
-from avadm.sitefile.secrets import PASSWORD_ENV
+from avadm.inventory.render import render_inventory
+from avadm.site.load import examine
+from avadm.site.vault import PASSWORD_ENV
 from tests.unit.site.test_examples import ROOT
 
 SITE = yaml.safe_load((ROOT / "inventory/minimal.yml").read_text())

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from avadm.errors import AvadmError
-from avadm.people.model import People
+from avadm.platform_users.model import People
+from avadm.site.errors import PATTERNS
+from avadm.site.load import examine, load
 from avadm.site.model import Site
-from avadm.sitefile.explain import PATTERNS
-from avadm.sitefile.load import examine, load
 
 BASE = (Path(__file__).parent / "base.yml").read_text()
 

@@ -17,10 +17,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from avadm.components.addons import variables as addons
+from avadm.components.ava import rules_services as rules
+from avadm.components.ava import variables as ava
+from avadm.components.ava import variables_services
+from avadm.components.base import variables as core
+from avadm.components.database import variables as database
+from avadm.components.logs import variables as logs
 from avadm.pki import certs, foreign
-from avadm.render import addons, ava, ava_services, core, database, logs
-from avadm.sitefile.rules import ava_services as rules
-from avadm.sitefile.rules.draft import Draft
+from avadm.site.draft import Draft
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import ROOT, given, template, written
 from tests.unit.site.test_render_ava import site
@@ -93,18 +98,18 @@ def knobs(chain):
 def test_the_key_is_held_against_the_certificate_before_anything_is_done(kind):
     chain, key = made(HOST, kind=kind)
     one = site(ava=knobs(chain))
-    assert [f.found for f in ava_services.missing(one, {})] == ["no vault_ava_tls_key"]
-    assert ava_services._wrong_key(one, {"vault_ava_tls_key": key}) == []
+    assert [f.found for f in variables_services.missing(one, {})] == ["no vault_ava_tls_key"]
+    assert variables_services._wrong_key(one, {"vault_ava_tls_key": key}) == []
     others, locked = made(HOST)[1], made(HOST, password=b"x")[1]
     for wrong in (others, locked, chain, "hunter2"):
-        (finding,) = ava_services._wrong_key(one, {"vault_ava_tls_key": wrong})
+        (finding,) = variables_services._wrong_key(one, {"vault_ava_tls_key": wrong})
         assert finding.check == "ava-certificate-key" and "hunter2" not in str(finding)
 
 
 def rendered(tmp_path, **own):
     one = site(ava=own)
     return sites.render(
-        one, core, logs, database, addons, ava, ava_services, store=sites.issued(one, tmp_path)
+        one, core, logs, database, addons, ava, variables_services, store=sites.issued(one, tmp_path)
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from avadm.findings import Finding
-from avadm.sitefile.load import examine
+from avadm.site.load import examine
 from tests.unit.site.corpus import BASE
 
 

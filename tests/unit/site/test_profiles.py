@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from avadm.render import core
-from avadm.site import profile
-from avadm.sitefile import openpgp
-from avadm.sitefile.load import examine
+from avadm.components.base import variables as core
+from avadm.site import openpgp, profile
+from avadm.site.load import examine
 from nodeside.preflight.packages import trusted
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import written

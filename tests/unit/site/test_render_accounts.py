@@ -8,9 +8,10 @@ import yaml
 from cryptography import x509
 
 from avadm.components import certificates
+from avadm.components.masters import variables as masters
+from avadm.components.masters import variables_accounts
+from avadm.components.masters.rules_accounts import FORMER_USERS, OWN_USERS
 from avadm.pki.model import Authority
-from avadm.render import accounts, masters
-from avadm.sitefile.rules.accounts import FORMER_USERS, OWN_USERS
 from tests.unit.fakes import sites
 from tests.unit.fakes.sites import node
 
@@ -33,8 +34,8 @@ def keep(tmp_path):
         one = site(*given)
         keys = sites.keys(one)
         store = sites.issued(one, tmp_path, keys)
-        masters.keep_kubeconfig(one, store, keys)
-        accounts.keep_kubeconfigs(one, store, keys)
+        masters.keep_files(one, store, keys)
+        variables_accounts.keep_files(one, store, keys)
         return store, keys
 
     return write
@@ -85,13 +86,13 @@ def test_what_is_right_is_left_alone(keep, tmp_path):
     store, keys = keep(EVA)
     path = tmp_path / "demo.account-eva.kubeconfig"
     before = path.stat().st_mtime_ns
-    accounts.keep_kubeconfigs(site(EVA), store, keys)
+    variables_accounts.keep_files(site(EVA), store, keys)
     assert path.stat().st_mtime_ns == before
     path.chmod(0o644)
-    accounts.keep_kubeconfigs(site(EVA), store, keys)
+    variables_accounts.keep_files(site(EVA), store, keys)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_the_role_is_told_of_the_accounts():
-    out = sites.render(site(EVA, TENANT), accounts)
+    out = sites.render(site(EVA, TENANT), variables_accounts)
     assert out.all["kube_addons_accounts"] == [{**EVA, "namespaces": []}, TENANT]

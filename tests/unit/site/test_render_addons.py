@@ -2,7 +2,8 @@
 
 import pytest
 
-from avadm.render import Vars, addons
+from avadm.components.addons import variables as addons
+from avadm.inventory.model import Variables
 from tests.unit.fakes.sites import issued, node, render, site
 
 WORKERS = [node(f"w{i}", 20 + i, "worker", "dns", "ingress") for i in (1, 2, 3)]
@@ -14,7 +15,7 @@ def made(tmp_path):
         network = {"ingress_vip": "10.0.0.251", **(network or {})}
         parts = {"kubernetes": kubernetes}
         one = site(node("m1", 11, "etcd", "master"), *WORKERS, network=network, components=parts)
-        return render(one, addons, store=issued(one, tmp_path), out=Vars(all={"base_hosts": ""}))
+        return render(one, addons, store=issued(one, tmp_path), out=Variables(all={"base_hosts": ""}))
 
     return told
 

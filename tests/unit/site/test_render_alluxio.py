@@ -5,14 +5,16 @@ import json
 import pytest
 import yaml
 
+from avadm.components.alluxio import placement as cache
+from avadm.components.alluxio import variables as alluxio
+from avadm.components.catalog import PHASES
 from avadm.errors import AvadmError
+from avadm.inventory.model import RenderContext, Variables
+from avadm.inventory.render import groups, variables
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
-from avadm.plan.phases import PHASES, make_plan
-from avadm.render import Given, Vars, alluxio
-from avadm.render.inventory import groups, variables
-from avadm.site import cache
-from avadm.sitefile.load import load
+from avadm.plan.graph import make_plan
+from avadm.site.load import load
 from tests.unit.fakes.sites import data, node
 
 PHASE = next(p for p in PHASES if p.name == "cache")
@@ -54,8 +56,8 @@ def site_file(tmp_path):
 
 
 def told(one):
-    out = Vars()
-    alluxio.render(Given(one, pki.KeyStore.open(one.path)), out)
+    out = Variables()
+    alluxio.render(RenderContext(one, pki.KeyStore.open(one.path)), out)
     return out
 
 

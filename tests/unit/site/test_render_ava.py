@@ -6,10 +6,12 @@ import re
 import pytest
 import yaml
 
-from avadm.components import COMPONENTS
-from avadm.components import ava as component
+from avadm.components.ava import component
+from avadm.components.ava import variables as ava
+from avadm.components.catalog import COMPONENTS
+from avadm.components.database import variables as database
+from avadm.components.logs import variables as logs
 from avadm.pki.store import KeyStore
-from avadm.render import ava, database, logs
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import given, template, value
 from tests.unit.fakes.sites import node
@@ -218,7 +220,7 @@ def test_users_come_by_tls_and_are_sent_there(tmp_path):
 
 
 def test_gpu_nodes_are_for_pods_that_ask_for_gpus():
-    from avadm.render.kube_nodes import GPU_TAINT, taints
+    from avadm.components.nodes.variables import GPU_TAINT, taints
 
     [gpu] = SITE.with_role("gpu")
     assert GPU_TAINT in taints(gpu, SITE)

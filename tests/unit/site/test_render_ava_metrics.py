@@ -4,9 +4,11 @@ import pytest
 import yaml
 
 from ava.services.config import Config as Api
-from avadm.components import ava as component
-from avadm.components import monitoring as parts
-from avadm.render import ava, ava_services, database, logs
+from avadm.components.ava import component, variables_services
+from avadm.components.ava import variables as ava
+from avadm.components.database import variables as database
+from avadm.components.logs import variables as logs
+from avadm.components.monitoring import component as parts
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import given, template, value
 from tests.unit.fakes.sites import node
@@ -27,7 +29,7 @@ def site(**components):
 
 
 def objects(tmp_path, name, of):
-    out = sites.render(of, logs, database, ava, ava_services, store=sites.issued(of, tmp_path))
+    out = sites.render(of, logs, database, ava, variables_services, store=sites.issued(of, tmp_path))
     kept = {
         "ava-image": {"version": "0.1.0-abc", "files": {"image.tar": ARCHIVE}},
         "ava-init": {"files": {"init": {}}},

@@ -7,9 +7,13 @@ import yaml
 
 from ava.operator.config import Config as Operator
 from ava.services.config import Config as Api
-from avadm import components
+from avadm.components.addons import variables as addons
+from avadm.components.ava import component, variables_services
+from avadm.components.ava import variables as ava
+from avadm.components.database import variables as database
+from avadm.components.logs import variables as logs
 from avadm.errors import AvadmError
-from avadm.render import Vars, addons, ava, ava_services, database, logs
+from avadm.inventory.model import Variables
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import given, template, value
 from tests.unit.site.test_render_ava import ARCHIVE, site
@@ -44,7 +48,7 @@ SECRETS = {
 
 def objects(tmp_path, name, knobs=KNOBS):
     of = site(ava=knobs)
-    out = sites.render(of, logs, database, ava, ava_services, store=sites.issued(of, tmp_path))
+    out = sites.render(of, logs, database, ava, variables_services, store=sites.issued(of, tmp_path))
     kept = {
         "ava-image": {"version": "0.1.0-abc", "files": {"image.tar": ARCHIVE}},
         "ava-init": {"files": {"init": {}}},
@@ -142,12 +146,12 @@ def test_without_them_nothing_is_opened_or_kept(tmp_path):
 
 
 def test_a_secret_that_others_have_given_must_be_in_the_vault():
-    found = ava_services.missing(site(ava=KNOBS), {})
+    found = variables_services.missing(site(ava=KNOBS), {})
     assert [f.where for f in found] == ["components.ava.oidc.secret", "components.ava.notices.mail.password"]
     with pytest.raises(AvadmError):
-        ava_services.require(site(ava=KNOBS), {"vault_ava_oidc_secret": "x"})
-    ava_services.require(site(ava=KNOBS), SECRETS)
-    ava_services.require(site(ava={}), {})
+        variables_services.require(site(ava=KNOBS), {"vault_ava_oidc_secret": "x"})
+    variables_services.require(site(ava=KNOBS), SECRETS)
+    variables_services.require(site(ava={}), {})
 
 
 def test_the_interface_alone_asks_the_site_s_registry_and_shows_a_certificate_for_it(tmp_path):
@@ -186,9 +190,9 @@ def test_users_push_to_the_registry_and_its_tokens_are_signed_by_the_interface_a
 )
 def test_what_counts_is_told_the_limits_in_bytes_and_who_may_ask(tmp_path, knob, limits):
     of = site(ava={"image_space": knob})
-    out = sites.render(of, addons, store=sites.issued(of, tmp_path), out=Vars(all={"base_hosts": ""}))
+    out = sites.render(of, addons, store=sites.issued(of, tmp_path), out=Variables(all={"base_hosts": ""}))
     assert out.all["registry_space_limits"] == limits
-    [client] = [leaf for leaf in components.ava.leaves(of) if leaf.name == "registry-client-ava"]
+    [client] = [leaf for leaf in component.leaves(of) if leaf.name == "registry-client-ava"]
     assert out.all["registry_space_client"] == client.user
 
 
@@ -199,8 +203,10 @@ def test_the_directory_is_searched_with_a_secret_of_the_vault(tmp_path, monkeypa
         "filter": "(&(sAMAccountName={name})(memberOf=cn=gpu,dc=x))",
     }
     knobs = {"ldap": {"url": "ldaps://dir.example.org", "search": search, "networks": ["192.0.2.11/32"]}}
-    assert [f.found for f in ava_services.missing(site(ava=knobs), {})] == ["no vault_ava_ldap_password"]
-    assert ava_services.missing(site(ava=knobs), {"vault_ava_ldap_password": "x"}) == []
+    assert [f.found for f in variables_services.missing(site(ava=knobs), {})] == [
+        "no vault_ava_ldap_password"
+    ]
+    assert variables_services.missing(site(ava=knobs), {"vault_ava_ldap_password": "x"}) == []
     monkeypatch.setitem(SECRETS, "vault_ava_ldap_password", "directory word")
     (tmp_path / "again").mkdir()
     data = objects(tmp_path, "base.yml.j2", knobs)["ConfigMap ava"]["data"]

@@ -4,8 +4,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from avadm.render import masters
-from avadm.site.ava import Ava
+from avadm.components.ava.options import Ava
+from avadm.components.masters import variables as masters
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import given, value
 from tests.unit.site.test_render_ava import objects, rendered, site

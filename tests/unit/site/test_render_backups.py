@@ -2,8 +2,11 @@
 
 import pytest
 
-from avadm.components import backups as component
-from avadm.render import backups, database, database_store, objects
+from avadm.components.database import variables as database
+from avadm.components.database_backup import bucket_policy as database_store
+from avadm.components.database_backup import component
+from avadm.components.database_backup import variables as backups
+from avadm.components.objects import variables as objects
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import given, template
 from tests.unit.fakes.sites import node
@@ -24,9 +27,9 @@ def site(backup=None, store=True, **more):
 
 
 def rendered(tmp_path, one):
-    from avadm.render import Vars
+    from avadm.inventory.model import Variables
 
-    out = Vars(all={"base_hosts": ""})
+    out = Variables(all={"base_hosts": ""})
     return sites.render(one, database, objects, backups, store=sites.issued(one, tmp_path), out=out)
 
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from avadm.components.ceph import variables as ceph
+from avadm.components.ceph.placement_groups import FLOOR, LIMIT_PER_OSD, pg_counts
 from avadm.errors import AvadmError
-from avadm.render import Vars, ceph
-from avadm.render.ceph_pgs import FLOOR, LIMIT_PER_OSD, pg_counts
+from avadm.inventory.model import Variables
 from tests.unit.fakes.sites import node, render, site
 
 STORAGE = [
@@ -29,7 +30,7 @@ def caps(out):
 
 
 def test_a_site_without_monitors_gets_nothing():
-    assert render(site(CLIENT), ceph) == Vars()
+    assert render(site(CLIENT), ceph) == Variables()
 
 
 def test_keys_have_cephs_own_form():

@@ -3,7 +3,7 @@
 import yaml
 from cryptography import x509
 
-from avadm.render import database
+from avadm.components.database import variables as database
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import given, template, value
 from tests.unit.fakes.sites import node

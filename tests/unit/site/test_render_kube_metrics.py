@@ -2,7 +2,8 @@
 
 import pytest
 
-from avadm.render import kube_metrics, monitoring
+from avadm.components.monitoring import variables as monitoring
+from avadm.components.monitoring import variables_kubernetes
 from tests.unit.fakes.sites import issued, node, render, site
 
 
@@ -10,7 +11,7 @@ from tests.unit.fakes.sites import issued, node, render, site
 def told(tmp_path):
     master, worker = node("m1", 11, "etcd", "master"), node("w1", 21, "worker", "registry")
     one = site(master, worker, node("s1", 31, "prometheus"))
-    return render(one, monitoring, kube_metrics, store=issued(one, tmp_path)).all
+    return render(one, monitoring, variables_kubernetes, store=issued(one, tmp_path)).all
 
 
 @pytest.mark.parametrize(

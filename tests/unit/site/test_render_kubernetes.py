@@ -2,7 +2,8 @@
 
 import pytest
 
-from avadm.render import core, kubernetes
+from avadm.components.base import variables as core
+from avadm.components.nodes import variables_common
 from avadm.site import profile as profiles
 from tests.unit.fakes.sites import node, render, site
 
@@ -13,12 +14,12 @@ SITE = site(node("m1", 1, "etcd", "master"), node("w1", 2, "worker"), MON, GPU)
 
 @pytest.mark.parametrize("name", profiles.names())
 def test_each_profile_has_an_engine(name):
-    assert render(SITE, kubernetes, profile=name).all["docker_packages"]
+    assert render(SITE, variables_common, profile=name).all["docker_packages"]
     assert profiles.load(name).versions["docker"]
 
 
 def test_a_site_without_masters_has_none_of_it():
-    out = render(site(MON), kubernetes)
+    out = render(site(MON), variables_common)
     assert (out.all, out.hosts) == ({}, {})
 
 
@@ -30,7 +31,7 @@ def test_the_base_phase_leaves_the_engine_and_pinned_packages_to_their_roles():
 
 @pytest.mark.parametrize("name", ["stated", "lab-bookworm"])
 def test_gpu_nodes_are_told_of_their_gpus_and_others_not(name):
-    out = render(SITE, kubernetes, profile=name)
+    out = render(SITE, variables_common, profile=name)
     own = out.hosts["g1"]
     assert own["gpu_driver_count"] == 4
     assert own["docker_default_runtime"] == "runc", "NVIDIA's gives all to whoever asks"
@@ -41,7 +42,7 @@ def test_gpu_nodes_are_told_of_their_gpus_and_others_not(name):
 
 
 def test_a_profile_without_nvidias_runtime_has_docker_know_none():
-    out = render(SITE, kubernetes, profile="debian-12")
+    out = render(SITE, variables_common, profile="debian-12")
     assert out.all["gpu_runtime_enabled"] is False
     assert out.hosts["g1"]["docker_runtimes"] == {}
     assert out.all["gpu_driver_version"] == "535." and "nvidia-kernel-dkms" in out.all["gpu_driver_packages"]

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from avadm.components.etcd import variables as etcd
+from avadm.components.masters import variables as masters
+from avadm.components.nodes import variables as kube_nodes
+from avadm.components.nodes import variables_common
 from avadm.pki import store as pki
-from avadm.render import etcd, kube_nodes, kubernetes, masters
 from avadm.site import profile as profiles
 from avadm.site.model import Hardware
 from tests.unit.fakes import sites
@@ -99,7 +102,7 @@ def test_nodes_that_share_their_gpus_say_so_to_kubelet_to_both_schedulers_and_ar
     one = sites.site(*NODES[:3], shared, network={}, components={})
     rendered = render(one, kube_nodes, store=store).hosts["w1"]["kube_node_labels"]
     assert (rendered["avadm.io/pool"], rendered["ava.io/gpu-slots"]) == ("gpu-shared", "4")
-    assert render(one, kubernetes, store=store).hosts["w1"]["gpu_device_plugin_slots"] == 4
+    assert render(one, variables_common, store=store).hosts["w1"]["gpu_device_plugin_slots"] == 4
 
 
 def test_labels_of_the_driver_and_of_the_links_speed_are_what_was_looked_for():
@@ -140,7 +143,7 @@ def test_no_private_key_is_in_the_inventory(out, keys):
 
 
 def test_the_controllers_kubeconfig_is_whole_and_its_owners_alone(store, keys):
-    masters.keep_kubeconfig(site(), store, keys)
+    masters.keep_files(site(), store, keys)
     path = store.path.with_name("demo.kubeconfig")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     config = yaml.safe_load(path.read_text())
@@ -149,10 +152,10 @@ def test_the_controllers_kubeconfig_is_whole_and_its_owners_alone(store, keys):
     assert user["client-certificate-data"] == store.leaf("admin")
     assert keys["vault_pki_key_admin"] in user["client-key-data"]
     before = path.stat().st_mtime_ns
-    masters.keep_kubeconfig(site(), store, keys)
+    masters.keep_files(site(), store, keys)
     assert path.stat().st_mtime_ns == before, "what is right is left alone"
     path.chmod(0o644)
-    masters.keep_kubeconfig(site(), store, keys)
+    masters.keep_files(site(), store, keys)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

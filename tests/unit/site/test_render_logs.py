@@ -7,14 +7,14 @@ import time
 import pytest
 
 from avadm.components import certificates
+from avadm.components.catalog import PHASES
+from avadm.components.logs import variables as logs
+from avadm.components.logs.rules import RULES
+from avadm.inventory.render import groups
 from avadm.pki.model import Authority
-from avadm.plan.phases import PHASES
-from avadm.render import logs
-from avadm.render.inventory import groups
-from avadm.secrecy import LINE_PATTERNS, PATTERNS
-from avadm.sitefile.rules import ports
-from avadm.sitefile.rules.draft import Draft
-from avadm.sitefile.rules.logs import RULES
+from avadm.secret_patterns import LINE_PATTERNS, PATTERNS
+from avadm.site.draft import Draft
+from avadm.site.rules import ports
 from tests.unit.fakes import sites
 from tests.unit.fakes.sites import node
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from avadm.render import monitoring
+from avadm.components.monitoring import variables as monitoring
 from tests.unit.fakes.sites import node, render, site
 
 

@@ -8,8 +8,9 @@ from ansible.template import Templar
 from ruamel.yaml import YAML
 
 from avadm.components import certificates
+from avadm.components.monitoring import variables as monitoring
+from avadm.components.monitoring import variables_tls
 from avadm.pki.model import Authority
-from avadm.render import monitoring, monitoring_tls
 from avadm.site import profile as profiles
 from tests.unit.fakes import sites
 from tests.unit.fakes.sites import node
@@ -32,7 +33,7 @@ def made(tmp_path):
 
     def make(one, profile="lab-bookworm"):
         store = sites.issued(one, tmp_path)
-        return sites.render(one, monitoring, monitoring_tls, profile=profile, store=store), store
+        return sites.render(one, monitoring, variables_tls, profile=profile, store=store), store
 
     return make
 
@@ -84,7 +85,7 @@ def test_prometheus_shows_its_own_to_exporters_and_replicas(made):
 )
 def test_elsewhere_it_is_as_it_was(made, profile, knobs):
     out, _ = made(site(**knobs), profile)
-    assert not monitoring_tls.guarded(site(**knobs), profiles.load(profile))
+    assert not variables_tls.guarded(site(**knobs), profiles.load(profile))
     assert not {"prometheus_clients", "prometheus_alertmanagers_client"} & set(out.all)
     assert not any("node_exporter_tls" in own for own in out.hosts.values())
     probes = out.all["prometheus_targets"].get("probe", [])

@@ -6,12 +6,17 @@ import stat
 import pytest
 
 from avadm.components import certificates
+from avadm.components.base import variables as core
+from avadm.components.catalog import PHASES
+from avadm.components.ceph import variables as ceph
+from avadm.components.etcd import bucket_policy as etcd_store
+from avadm.components.monitoring import variables as monitoring
+from avadm.components.objects import object_pools
+from avadm.components.objects import variables as objects
 from avadm.errors import AvadmError
+from avadm.inventory.model import Variables
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
-from avadm.plan.phases import PHASES
-from avadm.render import Vars, ceph, core, etcd_store, monitoring, objects
-from avadm.site import object_pools
 from avadm.site import profile as profiles
 from tests.unit.fakes import sites
 from tests.unit.fakes.sites import node
@@ -47,7 +52,7 @@ def site(store, *members):
 def made(tmp_path):
     def render(store, *members, profile="lab-bookworm"):
         one = site(store, *members)
-        out = Vars(all={"base_hosts": "10.0.0.1 s1"})
+        out = Variables(all={"base_hosts": "10.0.0.1 s1"})
         store = sites.issued(one, tmp_path)
         return sites.render(one, ceph, monitoring, objects, profile=profile, store=store, out=out)
 
@@ -222,7 +227,7 @@ def test_an_external_store_whose_keys_nobody_gave_is_an_error_that_says_how():
 
 def test_users_keys_are_kept_beside_the_site_file_for_its_owner_alone(tmp_path):
     held = {name: name.upper() for user in ("ai-lab", "free") for name in objects.key_names(user)}
-    objects.keep_credentials(site(OWN), pki.KeyStore.open(tmp_path / "demo.yml"), held)
+    objects.keep_files(site(OWN), pki.KeyStore.open(tmp_path / "demo.yml"), held)
     path = tmp_path / "demo.objects.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     kept = json.loads(path.read_text())

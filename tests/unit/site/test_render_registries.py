@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from avadm.components.nodes import variables_registries
 from avadm.errors import AvadmError
-from avadm.render import registries
 from avadm.site.model import Site
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import value
@@ -37,7 +37,7 @@ def site() -> Site:
 
 
 def test_nodes_trust_the_authority_and_pull_as_the_user(site: Site) -> None:
-    out = sites.render(site, registries)
+    out = sites.render(site, variables_registries)
     assert out.all["docker_foreign_authorities"] == {"hub.test:5000": CA}
     have = (
         yaml.safe_load((DOCKER / "defaults/main.yml").read_text())
@@ -54,6 +54,6 @@ def test_nodes_trust_the_authority_and_pull_as_the_user(site: Site) -> None:
 
 
 def test_without_the_password_nothing_is_rendered(site: Site) -> None:
-    registries.require(site, {"vault_registry_password": "x"})
+    variables_registries.require(site, {"vault_registry_password": "x"})
     with pytest.raises(AvadmError, match="password of puller"):
-        registries.require(site, {})
+        variables_registries.require(site, {})

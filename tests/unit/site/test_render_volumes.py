@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from avadm.components import certificates
+from avadm.components.catalog import PHASES
+from avadm.components.volumes import variables as volumes
 from avadm.pki import store as pki
-from avadm.plan.phases import PHASES
-from avadm.render import volumes
-from avadm.site import places
+from avadm.site import placement as places
 from tests.unit.fakes import sites
 from tests.unit.fakes.sites import node
 

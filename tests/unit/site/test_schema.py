@@ -7,10 +7,10 @@ from pathlib import Path
 import yaml
 
 from avadm.site.model import Site
-from avadm.sitefile.schema import schema, tables, update
+from avadm.site.schema import schema, tables, update
 
 ROOT = Path(__file__).parents[3]
-REMEDY = "run: .venv/bin/python -m avadm.sitefile.schema"
+REMEDY = "run: .venv/bin/python -m avadm.site.schema"
 
 
 def test_committed_schema_is_current():

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from avadm.findings import errors
-from avadm.sitefile.load import examine
+from avadm.site.load import examine
 from tests.unit.site.test_examples import ROOT
 
 PAGE = (ROOT / "docs/support-matrix.md").read_text()

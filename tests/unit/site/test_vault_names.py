@@ -5,12 +5,13 @@ from itertools import combinations
 import pytest
 
 from avadm.components import certificates
+from avadm.components.ceph.identities import Entity
+from avadm.components.ceph.variables import cephx
+from avadm.components.database_backup import bucket_policy as database_store
+from avadm.components.etcd import bucket_policy as etcd_store
 from avadm.pki.model import key_variable
-from avadm.render import database_store, etcd_store
-from avadm.render.ceph import cephx
-from avadm.site.cephx import Entity
+from avadm.site.load import examine
 from avadm.site.model import Node
-from avadm.sitefile.load import examine
 from tests.unit.fakes import sites
 
 NAMES = ("a-b", "a--b", "a---b", "ab", "a0b", "a-b-c", "a--b-c", "a-b--c")

@@ -5,7 +5,7 @@ import json
 import shlex
 import zlib
 
-from avadm_validation.suites.platform.isolation.scene import CHECKPOINT
+from avadm_validation.suites.platform.isolation.setup import CHECKPOINT
 
 
 def uuid(node, card):

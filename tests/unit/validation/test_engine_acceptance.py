@@ -11,8 +11,8 @@ import pytest
 from avadm.engine import acceptance, acceptance_suites, acceptance_target
 from avadm.errors import AvadmError
 from avadm.site import profile
+from avadm.site.load import SiteFile
 from avadm.site.model import Site
-from avadm.sitefile.load import SiteFile
 from avadm_validation import registry
 from avadm_validation.measuring.schedule import Session
 

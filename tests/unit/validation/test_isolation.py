@@ -9,7 +9,13 @@ from collections import defaultdict
 import pytest
 
 from avadm_validation.suites.platform.isolation import attacker
-from avadm_validation.suites.platform.isolation.rows import CHECKS, CONTROLS, Attack, attacks, command
+from avadm_validation.suites.platform.isolation.attack_catalog import (
+    CHECKS,
+    CONTROLS,
+    Attack,
+    attacks,
+    command,
+)
 
 WORDS = defaultdict(lambda: "x", key=7, ingress="comp1", master="mast1")
 

@@ -13,7 +13,7 @@ from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.objects import run
-from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS, today
+from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS, client_compat
 from tests.controls.objects import FAULTS
 from tests.unit.validation.executing import execute
 
@@ -32,7 +32,7 @@ def _no_controller(monkeypatch, tmp_path):
         assert job["endpoint"] in ("https://10.0.0.1:7443", "https://objects.x.test:7443")
         return json.dumps(FakeStore.latest.today["with" if settings else "without"])
 
-    monkeypatch.setattr(today, "tried", tried)
+    monkeypatch.setattr(client_compat, "tried", tried)
 
 
 def suite(folder, store, effort="quick", **changes):

@@ -15,7 +15,7 @@ from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.registry import criteria
-from avadm_validation.suites.platform import pace, reach, run, tenant, ways
+from avadm_validation.suites.platform import log_readers, platform_client, polling, run, tenant
 from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS
 from tests.controls.platform import FAULTS
 from tests.unit.validation.executing import execute
@@ -27,11 +27,11 @@ EFFORTS = Runner.efforts
 @pytest.fixture
 def world(monkeypatch):
     made = FakePlatform()
-    monkeypatch.setattr(pace, "now", lambda: made.clock)
-    monkeypatch.setattr(pace, "rest", made.rest)
-    monkeypatch.setattr(reach, "client", lambda ctx: FakeClient(made))
-    monkeypatch.setattr(ways, "browser", made.reading.browser)
-    monkeypatch.setattr(ways, "by_command_line", made.reading.command_line)
+    monkeypatch.setattr(polling, "now", lambda: made.clock)
+    monkeypatch.setattr(polling, "rest", made.rest)
+    monkeypatch.setattr(platform_client, "client", lambda ctx: FakeClient(made))
+    monkeypatch.setattr(log_readers, "browser", made.reading.browser)
+    monkeypatch.setattr(log_readers, "by_command_line", made.reading.command_line)
     soon = {"gap_s": 0.001}
     monkeypatch.setattr(Runner, "efforts", lambda *a: {c: {**p, **soon} for c, p in EFFORTS(*a).items()})
     return made
@@ -151,7 +151,7 @@ def test_a_node_is_mended_also_where_the_run_breaks_off(tmp_path, world, monkeyp
         if harmed.planted:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("avadm_validation.suites.platform.lanes._mend", broken)
+    monkeypatch.setattr("avadm_validation.suites.platform.gpu_handover._mend", broken)
     made, fleet = suite(tmp_path, world, "full")
     with pytest.raises(KeyboardInterrupt):
         execute(run, made, ["A-SC2"])

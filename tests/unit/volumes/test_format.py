@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from avadm.nodesource import modules
+from avadm.node_bundle import modules
 from tests.unit.volumes.volume_fakes import FILES, load
 
 form = load("format")

@@ -1,4 +1,4 @@
-"""What a suite may ask of the nodes: the same shape as ``avadm.runner.fleet``, declared here to stay apart."""
+"""What a suite may ask of the nodes: the same shape as ``avadm.remote.fleet``, declared here to stay apart."""
 
 from __future__ import annotations
 

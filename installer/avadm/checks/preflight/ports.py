@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from avadm.checks.base import Check, PreflightContext
-from avadm.components import taken
+from avadm.components.catalog import taken
 from avadm.findings import Finding
 
 # The kernel cuts a program's name to 15 characters (/proc/PID/comm).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding
-from avadm.runner.access import findings
+from avadm.remote.access import findings
 
 
 def judge(context: PreflightContext) -> list[Finding]:

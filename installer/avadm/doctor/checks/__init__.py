@@ -1,60 +1,20 @@
-"""The doctor's checks; a new topic: one file with a tuple CHECKS, and one line here."""
+"""The doctor's checks: CHECKS of each component's ``checks``, and those of no single component."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
+from avadm.components.catalog import modules
 from avadm.doctor.base import Check
-from avadm.doctor.checks import (
-    admission,
-    ava,
-    cache,
-    calico,
-    ceph,
-    ceph_daemons,
-    certificates,
-    database,
-    database_backup,
-    etcd,
-    gpu,
-    hosts,
-    journal,
-    kubernetes,
-    logs,
-    monitoring,
-    objects,
-    packet_filter,
-    pods,
-    risks,
-    services,
-)
+from avadm.doctor.checks import certificates, journal, risks, services
 from avadm.errors import AvadmError
 
-MODULES = (
-    hosts,
-    services,
-    ceph,
-    ceph_daemons,
-    etcd,
-    kubernetes,
-    admission,
-    pods,
-    calico,
-    packet_filter,
-    gpu,
-    objects,
-    cache,
-    database,
-    database_backup,
-    ava,
-    logs,
-    monitoring,
-    certificates,
-    risks,
-    journal,
+CHECKS: tuple[Check, ...] = tuple(
+    check
+    for module in (*modules("checks"), services, certificates, risks, journal)
+    for check in module.CHECKS
 )
-CHECKS: tuple[Check, ...] = tuple(check for module in MODULES for check in module.CHECKS)
 
 
 def choose(wanted: Collection[str]) -> Sequence[Check]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.components import COMPONENTS
+from avadm.components.catalog import COMPONENTS
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
 from avadm.quantity import quantity

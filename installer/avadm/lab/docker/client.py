@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from avadm.lab.proc import Done, Proc, must
+from avadm.lab.process import CompletedCommand, Proc, run_checked
 
 LABEL = "avadm.lab"
 """Every resource of a lab carries this label with the lab's name."""
@@ -19,13 +19,13 @@ class Docker:
     def __init__(self, proc: Proc) -> None:
         self.proc = proc
 
-    def run(self, *args: str, stdin: bytes = b"", timeout: float = 60.0) -> Done:
+    def run(self, *args: str, stdin: bytes = b"", timeout: float = 60.0) -> CompletedCommand:
         """Run ``docker ARGS``."""
         return self.proc.run(["docker", *args], stdin=stdin, timeout=timeout)
 
     def must(self, doing: str, *args: str, stdin: bytes = b"", timeout: float = 60.0) -> str:
         """Run ``docker ARGS`` and return its stripped output; AvadmError where it fails."""
-        return must(self.run(*args, stdin=stdin, timeout=timeout), doing).stdout.strip()
+        return run_checked(self.run(*args, stdin=stdin, timeout=timeout), doing).stdout.strip()
 
     def alive(self) -> bool:
         """Whether a daemon answers."""

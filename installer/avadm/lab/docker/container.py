@@ -8,13 +8,13 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.lab.docker import flags, nodefiles, shims
+from avadm.lab.docker import emulation, engine_flags, nodefiles
 from avadm.lab.docker.client import LABEL, LABEL_FOLDER, LABEL_NODE, Docker
-from avadm.lab.docker.loops import number
+from avadm.lab.docker.loop_devices import number
 from avadm.lab.driver import MachineState, NodeState
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, Disk, LabNode
-from avadm.lab.proc import Proc
+from avadm.lab.process import Proc
 
 Inspected = dict[str, Any]
 """One entry of `docker container inspect`."""
@@ -46,12 +46,14 @@ def lacks(config: Config, node: LabNode, container: Inspected) -> list[str]:
     """Return in words what a node has not of its own: docker fixes volumes, devices, groups when a container is made."""
     have = {m["Destination"]: m.get("Name") for m in container.get("Mounts") or []}
     lost = [
-        f"{path} is no volume" for path, name in shims.volumes(config, node).items() if have.get(path) != name
+        f"{path} is no volume"
+        for path, name in emulation.volumes(config, node).items()
+        if have.get(path) != name
     ]
     if container["HostConfig"].get("CgroupnsMode") == "host":
         lost.append("its control groups are this machine's")
     allowed = container["HostConfig"].get("DeviceCgroupRules") or []
-    return lost + [f"devices {rule} are not allowed" for rule in shims.rules(node) if rule not in allowed]
+    return lost + [f"devices {rule} are not allowed" for rule in emulation.rules(node) if rule not in allowed]
 
 
 def state(
@@ -106,11 +108,11 @@ def create(
     args += ["--network", network, "--ip", str(node.address)]
     # systemd's driver takes names of slices alone, and makes them itself.
     if docker.info("{{.CgroupDriver}}") == "cgroupfs":
-        args += ["--cgroup-parent", shims.cgroup(config, node)]
+        args += ["--cgroup-parent", emulation.cgroup(config, node)]
     args += [a for key, value in labels.items() for a in ("--label", f"{key}={value}")]
     args += [a for d in node.disks for a in ("--device", f"/dev/loop{loops[d.serial]}:{device(d)}")]
-    args += shims.flags(config, node, f"{LABEL}={config.name}")
-    docker.must(f"Making {node.name}", "create", *args, *chosen, tag, *flags.INIT, timeout=120)
+    args += emulation.flags(config, node, f"{LABEL}={config.name}")
+    docker.must(f"Making {node.name}", "create", *args, *chosen, tag, *engine_flags.INIT, timeout=120)
     files = nodefiles.archive(proc, folder, config, node)
     docker.must(f"Filling {node.name}", "cp", "-", f"{name(config, node)}:/", stdin=files)
 
@@ -130,8 +132,8 @@ def make_ready(
 ) -> None:
     """Wait for sshd, set root's password, prove that the disks are the lab's own; AvadmError where not."""
     container = name(config, node)
-    shims.weigh(config, node)
-    seen = flags.wait_sshd(docker, container)
+    emulation.weigh(config, node)
+    seen = engine_flags.wait_sshd(docker, container)
     if seen != "active":
         raise AvadmError(
             Finding(

@@ -10,7 +10,7 @@ from pathlib import Path
 from avadm.errors import AvadmError
 from avadm.lab.docker.client import Docker
 from avadm.lab.driver import Reporter, step
-from avadm.lab.proc import Proc, end, program, start_ticks
+from avadm.lab.process import Proc, end, program, start_ticks
 
 _PATIENCE_S = 60.0
 

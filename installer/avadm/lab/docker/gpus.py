@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from avadm.artifacts.commands import LocalCommands
-from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import named
+from avadm.artifacts.provide import ArtifactProvider
 from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm.lab.docker.client import Docker
 from avadm.lab.driver import Reporter, step
@@ -30,7 +30,9 @@ def program(report: Reporter, store: ArtifactStore | None = None) -> Path | None
     (artifact,) = named((ARTIFACT,))
     if store.state(artifact) is not ArtifactState.PRESENT:
         with step(report, "building the stand-ins for GPUs"):
-            _, findings = Maker(store, "build", lambda name, what: None, LocalCommands()).make([artifact], 1)
+            _, findings = ArtifactProvider(store, "build", lambda name, what: None, LocalCommands()).make(
+                [artifact], 1
+            )
         for finding in findings:
             report.note(f"there are no stand-ins for GPUs: {finding.what} {finding.found}; {finding.remedy}")
     if store.state(artifact) is ArtifactState.ABSENT:

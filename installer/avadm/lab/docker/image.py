@@ -14,7 +14,7 @@ from pathlib import Path
 
 from avadm.lab.docker.client import LABEL, Docker
 from avadm.lab.driver import Reporter, step
-from avadm.lab.proc import Proc, must
+from avadm.lab.process import Proc, run_checked
 
 ICU = {"bookworm": "libicu72", "bullseye": "libicu67"}
 """Each release that nodes may run, and what it calls ICU: the one package whose name tells the release."""
@@ -133,7 +133,7 @@ def _build(proc: Proc, tar: Path, proxy: str | None, release: str) -> None:
             timeout=900,
             env={"http_proxy": proxy} if proxy else None,
         )
-        must(
+        run_checked(
             done,
             "Building the node image",
             "Check that this machine reaches deb.debian.org (or set AVADM_LAB_MIRROR).",

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.lab.docker import container, flags, gpus, image, inotify, network, nodefiles, shims
+from avadm.lab.docker import container, emulation, engine_flags, gpus, image, inotify, network, nodefiles
 from avadm.lab.docker.client import LABEL_FOLDER, LABEL_NODE, Docker
 from avadm.lab.docker.container import Inspected
-from avadm.lab.docker.loops import Loops
+from avadm.lab.docker.loop_devices import Loops
 from avadm.lab.driver import MachineState, NodeState, Reporter, step
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, LabNode
-from avadm.lab.proc import Proc
+from avadm.lab.process import Proc
 
 _AT_ONCE = 4  # container starts wait for disk and engine; more at once gained nothing on 2 cores
 
@@ -61,7 +61,7 @@ class DockerDriver:
 
     def suit(self, nodes: list[LabNode]) -> None:
         """See Driver.suit."""
-        shims.suit(nodes)
+        emulation.suit(nodes)
 
     def prepare(self) -> bool:
         """Have the network; AvadmError where it overlaps another."""
@@ -144,7 +144,7 @@ class DockerDriver:
         if found:
             self._remove_containers([c["Id"] for c in found.values()])
             said.append(f"{len(found)} container(s)")
-        if count := shims.remove(self.docker, self.config):
+        if count := emulation.remove(self.docker, self.config):
             said.append(f"{count} volume(s)")
         if count := image.remove(self.docker, self.config.name):
             said.append(f"{count} image(s)")
@@ -160,7 +160,7 @@ class DockerDriver:
             self.docker, self.proc, self.caches / "images", self.proxy, self.report, self.config.release
         )
         store = self.caches / "docker-flags.json"
-        return tag, flags.choose(self.docker, tag, self.config.name, store, self.report)
+        return tag, engine_flags.choose(self.docker, tag, self.config.name, store, self.report)
 
     def _containers(self) -> dict[str, Inspected]:
         found = self.docker.containers(self.config.name)

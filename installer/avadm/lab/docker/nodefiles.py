@@ -6,10 +6,10 @@ import io
 import tarfile
 from collections.abc import Mapping
 
-from avadm.lab.docker import shims
+from avadm.lab.docker import emulation
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, LabNode
-from avadm.lab.proc import Proc, must
+from avadm.lab.process import Proc, run_checked
 
 HOST_KEY = "etc/ssh/ssh_host_ed25519_key"
 
@@ -20,7 +20,7 @@ def host_key(proc: Proc, folder: Folder, node: str) -> tuple[bytes, bytes]:
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"root@{node}", "-f", str(path)]
-        must(proc.run(argv), f"Making the host key of {node}")
+        run_checked(proc.run(argv), f"Making the host key of {node}")
     return path.read_bytes(), path.with_name(f"{path.name}.pub").read_bytes()
 
 
@@ -32,7 +32,7 @@ def archive(proc: Proc, folder: Folder, config: Config, node: LabNode) -> bytes:
         (HOST_KEY, 0o600, private),
         (f"{HOST_KEY}.pub", 0o644, public),
         ("etc/tmpfiles.d/avadm-lab-disks.conf", 0o644, links.encode()),
-        *shims.contents(config, node),
+        *emulation.contents(config, node),
     ]
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
@@ -40,7 +40,7 @@ def archive(proc: Proc, folder: Folder, config: Config, node: LabNode) -> bytes:
             info = tarfile.TarInfo(path)
             info.size, info.mode = len(body), mode
             tar.addfile(info, io.BytesIO(body))
-        for path, target in shims.links(node).items():
+        for path, target in emulation.links(node).items():
             info = tarfile.TarInfo(path)
             info.type, info.linkname = tarfile.SYMTYPE, target
             tar.addfile(info)

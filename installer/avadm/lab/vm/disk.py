@@ -8,7 +8,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-from avadm.lab.proc import Proc
+from avadm.lab.process import Proc
 from avadm.lab.vm.image import INITRD, TREE, debian, do
 
 PACKAGES = (

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from avadm.lab.proc import Proc
+from avadm.lab.process import Proc
 from avadm.lab.vm.image import do
 from avadm.lab.vm.machine import qemu
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from avadm.lab.proc import Proc, must
+from avadm.lab.process import Proc, run_checked
 from avadm.site.profile import Profile
 
 ROLES = ("base", "chrony", "ceph_common", "ceph_mon", "ceph_mgr", "ceph_osd", "ceph_mds", "ceph_client")
@@ -49,7 +49,7 @@ chroot "$1" systemctl -q mask apt-daily.timer apt-daily-upgrade.timer e2scrub_al
 
 def do(proc: Proc, doing: str, argv: Sequence[str], timeout: float = 60.0) -> str:
     """Run a command that must end well; return what it printed."""
-    return must(proc.run(argv, timeout=timeout), doing, "Read the message.").stdout
+    return run_checked(proc.run(argv, timeout=timeout), doing, "Read the message.").stdout
 
 
 def debian(proc: Proc, folder: Path, variant: str, include: str, before: str, after: str) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from avadm.errors import AvadmError
-from avadm.lab.proc import Proc
+from avadm.lab.process import Proc
 from avadm.lab.vm.image import ADDRESS, GATEWAY, PREFIX, do
 
 TAP = "avadm-vm0"

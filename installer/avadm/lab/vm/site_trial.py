@@ -14,7 +14,7 @@ from typing import Any
 
 from avadm import paths
 from avadm.lab.cacher import PORT, Cacher
-from avadm.lab.proc import LocalProc
+from avadm.lab.process import LocalProc
 from avadm.lab.vm import disk, fleet
 
 MACHINES = (

@@ -11,15 +11,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from avadm.artifacts import programs
-from avadm.lab.proc import Done, Proc
+from avadm.artifacts import node_archives
+from avadm.inventory.render import Inventory, render_inventory
+from avadm.lab.process import CompletedCommand, Proc
 from avadm.lab.vm import image, machine
-from avadm.render.inventory import Rendered, render_inventory
-from avadm.runner.ansible import PlaybookRun, ansible_playbook, environment
+from avadm.remote.ansible import PlaybookRun, ansible_playbook, environment
 from avadm.site import profile as profiles
+from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.profile import Profile
-from avadm.sitefile.load import SiteFile
 
 HOME = Path(__file__).parents[4]
 PLAYBOOKS = ("base", "ceph", "cephfs", "rbd")
@@ -127,7 +127,7 @@ class Trial:
         finally:
             self.seconds[name] = round(time.monotonic() - start, 1)
 
-    def play(self, rendered: Rendered, book: Path) -> Done:
+    def play(self, rendered: Inventory, book: Path) -> CompletedCommand:
         """Run a playbook with the roles as they are."""
         # The engine's own way of running playbooks, so mitogen too: one start of Python for all tasks, not one for each.
         request = PlaybookRun(book.stem, book, rendered.folder, ())
@@ -179,14 +179,14 @@ class Trial:
     def send(self, home: Path) -> None:
         """Put the trials and the product's own code that they use into the machine."""
         own = (files("avadm.lab.vm") / "files/inside.py").read_bytes()
-        sent = {"inside.py": own, "volumes.pyz": programs.bundle("volumes")}
+        sent = {"inside.py": own, "volumes.pyz": node_archives.bundle("volumes")}
         for name, body in sent.items():
             path = f"/usr/local/lib/avadm-vm/{name}"
             target = machine.ssh(home, f"mkdir -p /usr/local/lib/avadm-vm && cat > {path}")
             must_have(self.proc.run(target, stdin=body, timeout=120), path)
 
 
-def must_have(done: Done, what: str) -> Done:
+def must_have(done: CompletedCommand, what: str) -> CompletedCommand:
     """Return a command that ended well; RuntimeError else."""
     if not done.ok:
         raise RuntimeError(f"{what}: {done.why}")

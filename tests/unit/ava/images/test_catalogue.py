@@ -14,7 +14,7 @@ import ava.images
 from ava.images.catalogue import Offered, completed, known
 from avadm.artifacts.manifest import manifest
 from avadm.artifacts.wheels import differences, pins
-from avadm.components.ava import IMAGES
+from avadm.components.ava.component import IMAGES
 
 FOLDER = Path(ava.images.__file__).parent
 

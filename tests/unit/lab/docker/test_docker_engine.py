@@ -4,7 +4,7 @@ import pytest
 
 from avadm.lab.docker import engine as module
 from avadm.lab.docker.engine import Engine
-from avadm.lab.proc import LocalProc, end, start_ticks
+from avadm.lab.process import LocalProc, end, start_ticks
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 

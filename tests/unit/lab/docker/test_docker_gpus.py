@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from avadm.artifacts import make
+from avadm.artifacts import provide
 from avadm.artifacts.manifest import named
 from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm.findings import Finding
-from avadm.lab.docker import gpus, shims
+from avadm.lab.docker import emulation, gpus
 from avadm.lab.docker.client import Docker
 from avadm.lab.layout import Config, nodes
 from tests.unit.lab.fakes import FakeProc, Said
@@ -29,18 +29,18 @@ def test_the_program_knows_every_name_that_it_is_linked_to():
 
 
 def test_only_gpu_nodes_have_its_names_and_the_drivers_unit():
-    assert set(gpus.LINKS) <= set(shims.links(NODES["comp2"]))
-    assert not set(gpus.LINKS) & set(shims.links(NODES["comp1"]))
-    units = {path for path, _, _ in shims.contents(Config(masters=1), NODES["comp2"])}
+    assert set(gpus.LINKS) <= set(emulation.links(NODES["comp2"]))
+    assert not set(gpus.LINKS) & set(emulation.links(NODES["comp1"]))
+    units = {path for path, _, _ in emulation.contents(Config(masters=1), NODES["comp2"])}
     assert "etc/systemd/system/nvidia-persistenced.service" in units
-    assert units - {path for path, _, _ in shims.contents(Config(masters=1), NODES["comp1"])} == {
+    assert units - {path for path, _, _ in emulation.contents(Config(masters=1), NODES["comp1"])} == {
         "etc/systemd/system/nvidia-persistenced.service"
     }
 
 
 def test_a_build_that_fails_is_noted_and_the_lab_goes_on(tmp_path, monkeypatch):
     lack = Finding("no-go", "There is no Go.", remedy="Install one.")
-    monkeypatch.setattr(make.Maker, "make", lambda self, artifacts, jobs: ([], [lack]))
+    monkeypatch.setattr(provide.ArtifactProvider, "make", lambda self, artifacts, jobs: ([], [lack]))
     said = Said()
     assert gpus.program(said, ArtifactStore(tmp_path)) is None
     assert "There is no Go." in said.notes[0]
@@ -58,7 +58,7 @@ def test_what_was_built_is_used_again(tmp_path, monkeypatch):
         (folder / "gpu-stand-in").write_text("x")
         return [], []
 
-    monkeypatch.setattr(make.Maker, "make", built)
+    monkeypatch.setattr(provide.ArtifactProvider, "make", built)
     monkeypatch.setattr(
         ArtifactStore,
         "state",

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm.lab.docker import flags, machine
+from avadm.lab.docker import engine_flags, machine
 from avadm.lab.docker.machine import DockerDriver
 from avadm.lab.driver import MachineState
 from avadm.lab.folder import Folder
@@ -43,7 +43,7 @@ class FakeEngine:
             "Id": named["--name"],
             "Name": "/" + named["--name"],
             "State": {"Status": "created", "Running": False},
-            "Config": {"Labels": labels, "Image": argv[-1 - len(flags.INIT)]},
+            "Config": {"Labels": labels, "Image": argv[-1 - len(engine_flags.INIT)]},
             "HostConfig": {"Devices": [{"PathOnHost": d[0], "PathInContainer": d[-1]} for d in devices]},
             "NetworkSettings": {"Networks": {"avadm-lab": {"NetworkID": self.net}}},
         }
@@ -70,7 +70,7 @@ def it(tmp_path, monkeypatch):
         folder.host_keys(name).parent.mkdir(exist_ok=True)
         folder.host_keys(name).write_text("private")
         folder.host_keys(name).with_name(f"{name}.pub").write_text("ssh-ed25519 AAAA root")
-    monkeypatch.setattr(flags, "choose", lambda *a: ["--cap-add", "ALL"])
+    monkeypatch.setattr(engine_flags, "choose", lambda *a: ["--cap-add", "ALL"])
     monkeypatch.setattr(machine.image, "ensure", lambda *a: "avadm-node:1")
     monkeypatch.setattr(machine.inotify, "provide", lambda nodes: "")
     kernel, engine = FakeLoops(proc), FakeEngine(proc)

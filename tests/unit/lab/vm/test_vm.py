@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from avadm.lab.proc import Done
+from avadm.inventory.render import variables
+from avadm.lab.process import CompletedCommand
 from avadm.lab.vm import image, machine, trial
-from avadm.render.inventory import variables
 from avadm.site import profile
-from avadm.sitefile.load import SiteFile
+from avadm.site.load import SiteFile
 
 
 def test_it_runs_what_the_stated_profile_asks_of_a_kernel(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_an_answer_of_the_boot_before_is_none(tmp_path: Path, monkeypatch) -> No
 
     class Proc:
         def run(self, argv, **_):
-            return Done(tuple(argv), 0, next(says) + "\n")
+            return CompletedCommand(tuple(argv), 0, next(says) + "\n")
 
     monkeypatch.setattr(machine.time, "sleep", lambda _: None)
     assert machine.reached(Proc(), tmp_path, tmp_path, "old") == "new"

@@ -22,7 +22,7 @@ from avadm.checks.preflight import CHECKS, judge
 from avadm.disks.approvals import approvals as approvals_of
 from avadm.disks.nodes import Disk, ask
 from avadm.disks.zap import target
-from avadm.runner.fleet import Result
+from avadm.remote.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
 from nodeside.disks import report

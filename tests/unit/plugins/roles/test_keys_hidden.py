@@ -10,9 +10,9 @@ from rich.console import Console
 from avadm.cli.progress import Plain
 from avadm.cli.progress_model import Model
 from avadm.engine.recorder import Recorder
-from avadm.records.runfolder import RunFolder
-from avadm.runner.ansible import STRATEGY, AnsibleRunner, PlaybookRun
-from avadm.runner.redact import Redactor
+from avadm.remote.ansible import STRATEGY, AnsibleRunner, PlaybookRun
+from avadm.remote.redact import Redactor
+from avadm.state.run_folder import RunFolder
 from tests.unit.fakes.running import sh
 
 ROOT = Path(__file__).parents[4]

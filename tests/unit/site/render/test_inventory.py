@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from avadm.components.base.variables import late_packages
 from avadm.errors import AvadmError
-from avadm.render.core import late_packages
-from avadm.render.inventory import merge, render_inventory, variables
-from avadm.sitefile.load import load
-from avadm.sitefile.secrets import PASSWORD_ENV, Vault
+from avadm.inventory.render import merge, render_inventory, variables
+from avadm.site.load import load
+from avadm.site.vault import PASSWORD_ENV, Vault
 
 EXAMPLES = Path(__file__).parents[4] / "inventory"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from avadm_validation.measuring.extract import Inputs, Params, extractor
-from avadm_validation.suites.platform.table import table
+from avadm_validation.suites.platform.gpu_table import table
 
 Line = dict[str, Any]
 

@@ -15,7 +15,7 @@ from typing import Any
 from ava.client import ApiError, Client
 from ava.schemas.runs import RunOut
 from avadm_validation.measuring.context import Context
-from avadm_validation.suites.platform import pace
+from avadm_validation.suites.platform import polling
 
 TOLD = {"name", "role", "index", "phase", "node", "reason", "message", "restarts"}
 """What is kept of a pod."""
@@ -46,26 +46,26 @@ class Journal:
 
     def note(self, do: str, t: float | None = None, **more: Any) -> None:
         """Keep a line."""
-        line = json.dumps({"t": round(pace.now() if t is None else t, 6), "do": do, **more})
+        line = json.dumps({"t": round(polling.now() if t is None else t, 6), "do": do, **more})
         with self.lock:
             self.lines.append(line)
 
     def start(self, name: str, spec: Mapping[str, Any], user: Client | None = None, **more: Any) -> str:
         """Start a run and return its id; ApiError as the platform refuses it, which is noted too."""
-        t = pace.now()
+        t = polling.now()
         try:
             run = (user or self.user).start(name, spec)
         except ApiError as error:
             codes = [p.code for p in error.problems]
             self.note("refused", t, name=name, status=error.status, codes=codes, **more)
             raise
-        self.note("start", t, run=run.id, name=name, group=run.group, until=round(pace.now(), 6), **more)
+        self.note("start", t, run=run.id, name=name, group=run.group, until=round(polling.now(), 6), **more)
         self._seen(run)
         return run.id
 
     def stop(self, run: str, **more: Any) -> None:
         """Ask for a run's end."""
-        t = pace.now()
+        t = polling.now()
         self.user.stop(run)
         self.note("stop", t, run=run, **more)
 
@@ -98,7 +98,7 @@ class Journal:
 
     def until(self, true: Callable[[Mapping[str, str]], bool], seconds: float) -> bool:
         """Look at the runs until something is true of their states; return whether it became so in time."""
-        return pace.until(lambda: true(self.look()), seconds)
+        return polling.until(lambda: true(self.look()), seconds)
 
     def reached(self, runs: list[str], *states: str, seconds: float) -> bool:
         """Wait until all these runs are in one of these states, or have ended; return whether they are."""
@@ -123,7 +123,7 @@ class Journal:
                     self.note("log", run=run, lines=said)
             return not left
 
-        pace.until(all_there, seconds, every=2.0)
+        polling.until(all_there, seconds, every=2.0)
 
     def save(self, ctx: Context, name: str = "journal.jsonl") -> str:
         """Write the raw file; return its path."""

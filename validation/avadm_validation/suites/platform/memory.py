@@ -8,7 +8,7 @@ from typing import Any
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
-from avadm_validation.suites.platform import pace, reach
+from avadm_validation.suites.platform import platform_client, polling
 from avadm_validation.suites.platform.journal import Journal
 from avadm_validation.suites.platform.tenant import tenant
 from avadm_validation.suites.platform.work import CPU, command
@@ -34,7 +34,7 @@ def beside_a_neighbour(
     Raises:
         MeasureError: the neighbour does not run.
     """
-    platform, limit = reach.target(ctx), float(ctx.params["place_s"])
+    platform, limit = platform_client.target(ctx), float(ctx.params["place_s"])
     quota = {"gpu": 0, "cpu": None, "memory": None}
     where = {"image": platform.image, "node": platform.plain_nodes[0]}
     with tenant(ctx, [quota], part="n") as other, tenant(ctx, [quota]) as who:
@@ -44,8 +44,8 @@ def beside_a_neighbour(
             raise MeasureError(f"the neighbour does not run: {calm.states[beat]}: {calm.runs[beat].reason}")
         ctx.step(f"take {TAKES_MIB} MiB with a limit of {LIMIT_MIB} MiB")
         run = journal.start("hog", {**where, **spec})
-        pace.until(lambda: over(journal, run), limit)  # where it never is, that shows in what was seen
-        pace.rest(float(ctx.params["after_s"]))
+        polling.until(lambda: over(journal, run), limit)  # where it never is, that shows in what was seen
+        polling.rest(float(ctx.params["after_s"]))
         for one, of in ((calm, beat), (journal, run)):
             one.look()
             one.pods(of)
@@ -57,7 +57,7 @@ def outcome(ctx: Context, raw: dict[str, list[str]], method: str, own: list[Metr
     """Return the check's outcome: its own metrics and the neighbour's."""
     return Outcome(
         method=f"{method}; a neighbour of another user and group on the same node "
-        f"({reach.target(ctx).plain_nodes[0]}) works without end and notes its longest pause",
+        f"({platform_client.target(ctx).plain_nodes[0]}) works without end and notes its longest pause",
         metrics=[
             *own,
             metric("neighbour", TITLES["neighbour"], "bool", "cluster", [ctx.sample("ava_neighbour", raw)]),

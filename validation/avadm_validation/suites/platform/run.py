@@ -11,9 +11,9 @@ from avadm_validation.measuring.runner import Runner, shielded
 from avadm_validation.measuring.schedule import Session, begun
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import PlatformTarget
-from avadm_validation.suites.platform import harm, tenant
+from avadm_validation.suites.platform import fault_injection, tenant
 from avadm_validation.suites.platform.checks import BESIDE, CHECKS, PRECONDITIONS
-from avadm_validation.suites.platform.isolation import judging
+from avadm_validation.suites.platform.isolation import evaluate
 
 
 def unfit(check: Check, platform: PlatformTarget) -> str:
@@ -51,7 +51,7 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     finally:
         with shielded():
             ctx = runner.context("guard", runner.efforts(__package__)[PRECONDITIONS.ID])
-            runner.put_back(harm.mend_all(ctx))
+            runner.put_back(fault_injection.mend_all(ctx))
             admin = ctx.shared.get(tenant.BOSS)
             if isinstance(admin, Client):
                 ctx.tell("end what runs, take the users and groups away")
@@ -66,7 +66,7 @@ SUITE = Suite(
     prefix=("A-SC", "A-OT"),
     target="platform",
     open=session,
-    criteria=judging.criteria,
+    criteria=evaluate.criteria,
     lack=Lack(
         check="no-ava",
         needs="the platform",

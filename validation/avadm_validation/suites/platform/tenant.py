@@ -17,7 +17,7 @@ import tenacity
 from ava.client import ApiError, Client
 from ava.client.transport import TRIES, Unreachable
 from avadm_validation.measuring.context import Context, MeasureError
-from avadm_validation.suites.platform import pace, reach
+from avadm_validation.suites.platform import platform_client, polling
 
 PREFIX = "avadm-accept"
 """How the suite's users begin."""
@@ -61,12 +61,12 @@ def log_in(ctx: Context) -> Client:
     The password is made here, goes to the master by standard input and to the API by TLS, and is kept nowhere.
     """
     password = _password()
-    reach.target(ctx).make_admin(ctx.rec.fleet, ADMIN, password)
-    found = reach.client(ctx)
+    platform_client.target(ctx).make_admin(ctx.rec.fleet, ADMIN, password)
+    found = platform_client.client(ctx)
     try:
         _again(lambda: found.login(ADMIN, password, label="avadm accept", days=1))
     except ApiError as error:
-        raise MeasureError(f"{reach.target(ctx).host}: {error}") from error
+        raise MeasureError(f"{platform_client.target(ctx).host}: {error}") from error
     ctx.shared[BOSS] = found
     return found
 
@@ -110,9 +110,9 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
                 for definition in list(user.definitions()):
                     user.delete_definition(definition.id)
     except ApiError as error:
-        raise MeasureError(f"{reach.target(ctx).host}: {error}") from error
+        raise MeasureError(f"{platform_client.target(ctx).host}: {error}") from error
     finally:
-        for text in remove(admin, [name], groups, pace.EVERY_S):  # they had their time to end
+        for text in remove(admin, [name], groups, polling.EVERY_S):  # they had their time to end
             ctx.tell(text)
 
 
@@ -126,7 +126,7 @@ def _user(ctx: Context, admin: Client, name: str) -> tuple[Client, str, str]:
             raise
         _again(lambda: admin.set_password_of(name, password))
         admin.change_user(name, state="active")
-    found = reach.client(ctx)
+    found = platform_client.client(ctx)
     token = _again(lambda: found.login(name, password, label="avadm accept", days=1))
     return found, password, token
 
@@ -175,7 +175,7 @@ def remove(admin: Client, users: Sequence[str], groups: Sequence[str], seconds: 
 def _end(admin: Client, groups: Sequence[str], seconds: float) -> None:
     """Have all runs of groups end; what does not shows when its group is removed."""
     with suppress(ApiError):
-        pace.until(lambda: _ended(admin, groups), seconds)
+        polling.until(lambda: _ended(admin, groups), seconds)
 
 
 def _ended(admin: Client, groups: Sequence[str]) -> bool:

@@ -15,12 +15,12 @@ from typing import Any
 from avadm_validation.measuring import gpus
 from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.measuring.targets import MetricsTarget
-from avadm_validation.suites.platform import cards, pace, reach, ways
+from avadm_validation.suites.platform import gpu_inventory, log_readers, platform_client, polling
 from avadm_validation.suites.platform.extract_view import agrees, of_run
-from avadm_validation.suites.platform.isolation import ground, scene
+from avadm_validation.suites.platform.gpu_table import Table
+from avadm_validation.suites.platform.isolation import fixtures, setup
 from avadm_validation.suites.platform.journal import Journal
-from avadm_validation.suites.platform.once import once, own
-from avadm_validation.suites.platform.table import Table
+from avadm_validation.suites.platform.shared_results import once, own
 from avadm_validation.suites.platform.tenant import Tenant, tenant
 from avadm_validation.suites.platform.work import role, spec
 
@@ -70,7 +70,7 @@ def seen(ctx: Context) -> Seen:
 
 def metrics(ctx: Context) -> MetricsTarget:
     """Return where Prometheus is asked; MeasureError where the site has none of ours."""
-    found = reach.target(ctx).metrics
+    found = platform_client.target(ctx).metrics
     if found is None:
         raise MeasureError("the site has no Prometheus of ours")
     return found
@@ -99,16 +99,16 @@ class _Watch:
     def __init__(self, ctx: Context, who: Tenant) -> None:
         self.ctx, self.who = ctx, who
         self.journal = Journal(who.user, who.groups[0])
-        self.node = _node(cards.look(ctx, "free")[1])
+        self.node = _node(gpu_inventory.look(ctx, "free")[1])
 
     def told(self) -> Seen:
         ctx, p = self.ctx, self.ctx.params
         run = self.journal.start(
             NAME,
-            spec(reach.target(ctx).image, "graceful", role(1), node=self.node),
+            spec(platform_client.target(ctx).image, "graceful", role(1), node=self.node),
             owner=self.who.name,
         )
-        placed = pace.until(lambda: run in self._table("start")[self.node].used, float(p["place_s"]))
+        placed = polling.until(lambda: run in self._table("start")[self.node].used, float(p["place_s"]))
         if not placed:
             self.journal.look()
             raise MeasureError(f"the training has no node: {self.journal.runs[run].reason}")
@@ -117,10 +117,10 @@ class _Watch:
         self._form()
         ctx.step("the run's GPU utilization")
         exporter = self._series(run)
-        facts = ctx.must(ctx.rec.run(self.node, scene.CARDS, "cards"))
-        table, _ = ground.ask(ctx, f"get pods --all-namespaces -l ava.io/run={run}", "pods")
+        facts = ctx.must(ctx.rec.run(self.node, setup.CARDS, "cards"))
+        table, _ = fixtures.ask(ctx, f"get pods --all-namespaces -l ava.io/run={run}", "pods")
         self.journal.stop(run)
-        if not pace.until(lambda: run not in self._table("end")[self.node].used, float(p["end_s"])):
+        if not polling.until(lambda: run not in self._table("end")[self.node].used, float(p["end_s"])):
             raise MeasureError(f"the training's pod is still there {p['end_s']} s after its stop")
         self._until_told("freed")
         return Seen(
@@ -134,7 +134,7 @@ class _Watch:
         )
 
     def _table(self, name: str) -> Table:
-        return cards.look(self.ctx, name)[1]
+        return gpu_inventory.look(self.ctx, name)[1]
 
     def _until_told(self, phase: str) -> None:
         """Note what panel, platform and Kubernetes tell of the node until they agree."""
@@ -155,11 +155,11 @@ class _Watch:
             self.journal.note("told", phase=phase, **told)
             return agrees(told)
 
-        pace.until(look, float(ctx.params["told_s"]), every=EVERY_S)
+        polling.until(look, float(ctx.params["told_s"]), every=EVERY_S)
 
     def _form(self) -> None:
         """Note which nodes the form of a new training lists, with the GPUs that it says are free."""
-        with ways.browser(self.ctx, self.who) as browser:
+        with log_readers.browser(self.ctx, self.who) as browser:
             status, page = browser.page("/trainings/new")
         table = self._table("form")
         offered = {n: int(m[1]) for n in table if (m := re.search(_OPTION.format(re.escape(n)), page))}
@@ -178,9 +178,9 @@ class _Watch:
                 self.journal.note("series", rows=[[r["metric"], float(r["value"][1])] for r in mine])
             return bool(mine)
 
-        if not pace.until(look, float(ctx.params["series_s"]), every=2 * EVERY_S):
+        if not polling.until(look, float(ctx.params["series_s"]), every=2 * EVERY_S):
             return []
-        address = reach.target(ctx).addresses[self.node]
+        address = platform_client.target(ctx).addresses[self.node]
         line = f"curl -sf -m 20 --noproxy '*' http://{address}:{there.exporter}/metrics"
         done = ctx.must(ctx.rec.run(self.node, line, "exporter"))
         return [ctx.rec.save("exporter.txt", done.stdout)]
@@ -194,5 +194,5 @@ def _node(table: Table) -> str:
     """Return the node with fewest free GPUs, the last by its name: the attacks are made on another one, where there are two."""
     able = sorted((n for n, x in table.items() if x.open and x.free), key=lambda n: (-table[n].free, n))
     if not able:
-        raise scene.TooFullError("no free GPU")
+        raise setup.TooFullError("no free GPU")
     return able[-1]

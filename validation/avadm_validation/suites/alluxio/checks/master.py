@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, Outcome
-from avadm_validation.suites.alluxio.lost import lost
+from avadm_validation.suites.alluxio.loss_scenario import lost
 
 ID = "A-AL-LOST-MASTER"
 TITLE = ("cache: a master is lost under reads", "缓存:读取中丢失主节点")

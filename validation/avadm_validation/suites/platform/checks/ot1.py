@@ -9,7 +9,7 @@ from typing import Any
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
-from avadm_validation.suites.platform import pace, reach
+from avadm_validation.suites.platform import platform_client, polling
 from avadm_validation.suites.platform.journal import ENDED, Journal
 from avadm_validation.suites.platform.tenant import Tenant, tenant
 from avadm_validation.suites.platform.work import CPU, MEMORY, role, spec
@@ -58,9 +58,9 @@ class Changer:
 
 def set_default(who: Tenant, journal: Journal, group: str) -> None:
     """Choose the default group; noted with when the request began and ended."""
-    t = pace.now()
+    t = polling.now()
     who.user.set_default_group(group)
-    journal.note("default", t, to=group, until=round(pace.now(), 6))
+    journal.note("default", t, to=group, until=round(polling.now(), 6))
 
 
 def run(ctx: Context) -> Outcome:
@@ -85,7 +85,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _start(ctx: Context, journal: Journal, name: str) -> str:
-    return journal.start(name, spec(reach.target(ctx).image, "graceful", role()))
+    return journal.start(name, spec(platform_client.target(ctx).image, "graceful", role()))
 
 
 def _one_each(ctx: Context, who: Tenant, journal: Journal) -> None:
@@ -129,7 +129,7 @@ def _quiet(ctx: Context, who: Tenant, journal: Journal) -> bool:
         same, before = bool(now == before), now
         return same
 
-    if not pace.until(still, float(ctx.params["quiet_s"]), every=1.0):
+    if not polling.until(still, float(ctx.params["quiet_s"]), every=1.0):
         return False
     states, used = before
     groups = {r: x.group for r, x in journal.runs.items()}
@@ -153,7 +153,7 @@ def _end_all(ctx: Context, who: Tenant, journal: Journal) -> None:
     def over() -> bool:
         return all(s == "ended" for _, s in _look(who, journal))
 
-    pace.until(over, float(ctx.params["end_s"]))
+    polling.until(over, float(ctx.params["end_s"]))
     _groups(who, journal, "end")
 
 

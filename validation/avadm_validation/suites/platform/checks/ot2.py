@@ -8,7 +8,7 @@ from typing import Any
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
-from avadm_validation.suites.platform import pace, reach
+from avadm_validation.suites.platform import platform_client, polling
 from avadm_validation.suites.platform.journal import Journal
 from avadm_validation.suites.platform.tenant import Tenant, tenant
 from avadm_validation.suites.platform.work import role, spec
@@ -70,7 +70,7 @@ def _made(ctx: Context, who: Tenant, other: Tenant) -> None:
         left[:] = [(user, group) for user, group in left if not user.group_folder(group).made]
         return not left
 
-    if not pace.until(made, float(ctx.params["fresh_s"]), every=1.0):
+    if not polling.until(made, float(ctx.params["fresh_s"]), every=1.0):
         troubles = ", ".join(
             f"{group}: {user.group_folder(group).trouble or 'not made'}" for user, group in left
         )
@@ -80,7 +80,7 @@ def _made(ctx: Context, who: Tenant, other: Tenant) -> None:
 def _look(
     ctx: Context, who: Tenant, journal: Journal, name: str, foreign: str, wanted: Mapping[str, int]
 ) -> None:
-    job: dict[str, Any] = spec(reach.target(ctx).image, "folders", role())
+    job: dict[str, Any] = spec(platform_client.target(ctx).image, "folders", role())
     # The folders that are tried are the same both times: those of the group that was left are others' then.
     job["command"] = [*job["command"], *who.groups, foreign]
     journal.group = who.groups[0]

@@ -11,7 +11,7 @@ from ava.client import ApiError
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
-from avadm_validation.suites.platform import pace, reach, ways
+from avadm_validation.suites.platform import log_readers, platform_client, polling
 from avadm_validation.suites.platform.extract_logs import told
 from avadm_validation.suites.platform.journal import Journal
 from avadm_validation.suites.platform.tenant import Tenant, tenant
@@ -34,21 +34,21 @@ def run(ctx: Context) -> Outcome:
     with tenant(ctx, [quota]) as who, tenant(ctx, [quota], part="o") as other:
         journal = Journal(who.user, who.groups[0])
         try:
-            made = journal.start("tell", spec(reach.target(ctx).image, "tell", role()))
+            made = journal.start("tell", spec(platform_client.target(ctx).image, "tell", role()))
             # Before it runs: the first line is waited for by each way.
             ctx.step("follow the log by three ways")
-            with ways.browser(ctx, who) as browser:
+            with log_readers.browser(ctx, who) as browser:
                 status, text = browser.page(f"/runs/{made}")
                 journal.note("page", status=status, shows="logs.js" in text and f'data-run="{made}"' in text)
                 readers: dict[str, Read] = {
                     "stream": lambda: (line.text for line in who.user.follow(made, tail=1000)),
                     "browser": lambda: browser.follow(made),
-                    "command-line": lambda: ways.by_command_line(ctx, who, made),
+                    "command-line": lambda: log_readers.by_command_line(ctx, who, made),
                 }
                 followed = [Follower(journal, way, read) for way, read in readers.items()]
                 _others(ctx, journal, made, other)
                 for one in followed:
-                    one.ended(float(ctx.params["place_s"]) + ways.LONGEST_S)
+                    one.ended(float(ctx.params["place_s"]) + log_readers.LONGEST_S)
             _afterwards(ctx, journal, made)
         finally:
             path = journal.save(ctx)
@@ -108,19 +108,19 @@ def _others(ctx: Context, journal: Journal, run: str, other: Tenant) -> None:
         except ApiError as error:
             status = error.status
         except httpx.HTTPError as error:
-            raise MeasureError(f"{reach.target(ctx).host}: {type(error).__name__}") from error
+            raise MeasureError(f"{platform_client.target(ctx).host}: {type(error).__name__}") from error
         answered(way, status)
 
     def answered(way: str, status: int) -> None:
         if status != 200 and status not in SHUT:
             raise MeasureError(
-                f"{reach.target(ctx).host}: HTTP {status} for the {way}, so that nothing is shown"
+                f"{platform_client.target(ctx).host}: HTTP {status} for the {way}, so that nothing is shown"
             )
         journal.note("other", way=way, got=status == 200, status=status)
 
     tried("log", lambda: [line.text for line in other.user.logs(run)])
     tried("stream", lambda: (line.text for line in other.user.follow(run)))
-    with ways.browser(ctx, other) as browser:
+    with log_readers.browser(ctx, other) as browser:
         for who in ("other", "nobody"):
             if who == "nobody":
                 browser.log_out()
@@ -130,13 +130,13 @@ def _others(ctx: Context, journal: Journal, run: str, other: Tenant) -> None:
 
 def _afterwards(ctx: Context, journal: Journal, run: str) -> None:
     """Read the log again once Kubernetes has no pod of the run."""
-    platform = reach.target(ctx)
+    platform = platform_client.target(ctx)
     line = f"kubectl --request-timeout=30s get pods --all-namespaces -l ava.io/run={run} -o name | wc -l"
 
     def gone() -> bool:
         return ctx.must(ctx.rec.run(platform.master, line, "left")).stdout.strip() == "0"
 
-    if not pace.until(gone, float(ctx.params["end_s"]), every=2.0):
+    if not polling.until(gone, float(ctx.params["end_s"]), every=2.0):
         raise MeasureError(f"the pod of {run} is still there {ctx.params['end_s']} s after its end")
     found: list[str] = []
 
@@ -145,7 +145,7 @@ def _afterwards(ctx: Context, journal: Journal, run: str) -> None:
         return sum(told(text) is not None for text in found) >= LINES
 
     # Lines reach the store a little later.
-    pace.until(whole, float(ctx.params["log_s"]), every=1.0)
+    polling.until(whole, float(ctx.params["log_s"]), every=1.0)
     _keep(journal, KEPT, lambda: found)
 
 

@@ -6,7 +6,7 @@ from ava.client import ApiError, Client
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Verdict
-from avadm_validation.suites.platform import cards, pace, reach, tenant
+from avadm_validation.suites.platform import gpu_inventory, platform_client, polling, tenant
 
 ID = "A-SC-PRE"
 TITLE = ("preconditions: the platform answers and offers its nodes", "前提条件:平台可用并提供节点")
@@ -24,14 +24,14 @@ def _sweep(admin: Client, seconds: float) -> None:
 
 def run(ctx: Context) -> Outcome:
     """Read the authority's certificate, make an administrator, remove what an earlier run left, ask what can be had."""
-    platform = reach.target(ctx)
+    platform = platform_client.target(ctx)
     ctx.step("log in as an administrator of the run's own")
     try:
-        reach.authority(ctx)
+        platform_client.authority(ctx)
         admin = tenant.log_in(ctx)
         _sweep(admin, float(ctx.params["end_s"]))
-        _, found = cards.look(ctx, "cards")
-        pace.until(lambda: admin.cluster().fresh, float(ctx.params["fresh_s"]), every=2.0)
+        _, found = gpu_inventory.look(ctx, "cards")
+        polling.until(lambda: admin.cluster().fresh, float(ctx.params["fresh_s"]), every=2.0)
         offered = ctx.rec.save("cluster.json", admin.cluster().model_dump_json())
     except (MeasureError, ApiError, ValueError) as error:
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=REMEDY)

@@ -10,7 +10,7 @@ from avadm_validation.measuring import gpus
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
-from avadm_validation.suites.platform import reach
+from avadm_validation.suites.platform import platform_client
 from avadm_validation.suites.platform.journal import Journal
 from avadm_validation.suites.platform.tenant import Tenant, tenant
 from avadm_validation.suites.platform.work import role, spec
@@ -51,7 +51,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _batch(ctx: Context, journal: Journal, batch: int) -> None:
-    image, limit = reach.target(ctx).image, float(ctx.params["place_s"])
+    image, limit = platform_client.target(ctx).image, float(ctx.params["place_s"])
     made = []
     for i, one in enumerate(MIX):
         wanted = {r["name"]: r["each"].get("gpu", 0) for r in one["roles"]}
@@ -69,7 +69,7 @@ def _batch(ctx: Context, journal: Journal, batch: int) -> None:
 
 def _named(ctx: Context, journal: Journal) -> None:
     """Try to get onto a GPU node without GPUs, by naming it."""
-    platform = reach.target(ctx)
+    platform = platform_client.target(ctx)
     try:
         made = journal.start(NAMED, spec(platform.image, "short", role(), node=platform.gpu_nodes[0]))
     except ApiError:
@@ -83,12 +83,12 @@ def _events(ctx: Context, who: Tenant) -> list[str]:
     """Return the raw file of what kubelets say of the group's pods, which are gone by now."""
     space = labels.namespace(who.groups[0])
     line = f"kubectl --request-timeout=30s get events -n {space} -o json"
-    done = ctx.must(ctx.rec.run(reach.target(ctx).master, line, "events"))
+    done = ctx.must(ctx.rec.run(platform_client.target(ctx).master, line, "events"))
     return [ctx.rec.save("events.json", done.stdout)]
 
 
 def _outcome(ctx: Context, raw: dict[str, list[str]], events: list[str], batches: int) -> Outcome:
-    platform = reach.target(ctx)
+    platform = platform_client.target(ctx)
     nodes = ",".join(platform.gpu_nodes)
 
     def one(

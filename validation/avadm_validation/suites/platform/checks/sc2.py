@@ -11,11 +11,11 @@ from avadm_validation.measuring import gpus
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Verdict
-from avadm_validation.suites.platform import cards
+from avadm_validation.suites.platform import gpu_inventory
 from avadm_validation.suites.platform.extract import lines
 from avadm_validation.suites.platform.extract_stops import stops
-from avadm_validation.suites.platform.lanes import Lanes, drive
-from avadm_validation.suites.platform.table import Table
+from avadm_validation.suites.platform.gpu_handover import HandoverScenario, drive
+from avadm_validation.suites.platform.gpu_table import Table
 
 ID = "A-SC2"
 TITLE = (
@@ -37,7 +37,7 @@ HURT = ("hung", "dead")
 def run(ctx: Context) -> Outcome:
     """Stop trainings of each kind whose place others wait for; at the same time on one or two nodes."""
     with gpus.held("platform"):
-        _, seen = cards.look(ctx, "cards")
+        _, seen = gpu_inventory.look(ctx, "cards")
         phases, left = _plan(ctx, seen)
         if not phases:
             remedy = "Measure when GPUs are idle: `ava cluster`, kubectl describe node."
@@ -50,16 +50,16 @@ def run(ctx: Context) -> Outcome:
     return _outcome(ctx, {"journal": journals}, left)
 
 
-def _plan(ctx: Context, seen: Table) -> tuple[list[list[Lanes]], list[str]]:
+def _plan(ctx: Context, seen: Table) -> tuple[list[list[HandoverScenario]], list[str]]:
     """Return what is stopped where, the sets of a phase at the same time, and what is left out and why."""
     p, left = ctx.params, []
     nodes = sorted((n for n, x in seen.items() if x.open), key=lambda n: (-seen[n].free, n))[
         : int(p["nodes"])
     ]
     free = {n: seen[n].free for n in nodes}
-    phases: list[list[Lanes]] = []
+    phases: list[list[HandoverScenario]] = []
     for kinds in (ALIVE, HURT):
-        phase: list[Lanes] = []
+        phase: list[HandoverScenario] = []
         # Whom others have GPUs of is not harmed for them.
         able = [n for n in nodes if not sum(seen[n].used.values())] if kinds == HURT else nodes
         for i, kind in enumerate(kinds):
@@ -67,7 +67,7 @@ def _plan(ctx: Context, seen: Table) -> tuple[list[list[Lanes]], list[str]]:
             if not rounds:
                 left.append(f"not tried in this effort: {KINDS[kind]}")
             elif able:
-                phase.append(Lanes(kind, able[i % len(able)], lanes, rounds, 0))
+                phase.append(HandoverScenario(kind, able[i % len(able)], lanes, rounds, 0))
             elif nodes:
                 left.append(f"others have GPUs of {', '.join(nodes)}, not harmed for them: {KINDS[kind]}")
         phases += _fitted(phase, free)
@@ -77,9 +77,9 @@ def _plan(ctx: Context, seen: Table) -> tuple[list[list[Lanes]], list[str]]:
     return phases, left
 
 
-def _fitted(phase: Sequence[Lanes], free: dict[str, int]) -> list[list[Lanes]]:
+def _fitted(phase: Sequence[HandoverScenario], free: dict[str, int]) -> list[list[HandoverScenario]]:
     """Return a phase in which each node is full: at the same time where its GPUs are enough, else one set after another."""
-    by_node: dict[str, list[Lanes]] = {}
+    by_node: dict[str, list[HandoverScenario]] = {}
     for one in phase:
         by_node.setdefault(one.node, []).append(one)
     harmed = any(one.kind in HURT for one in phase)
@@ -88,7 +88,7 @@ def _fitted(phase: Sequence[Lanes], free: dict[str, int]) -> list[list[Lanes]]:
     groups = [list(phase)] if together else [[one] for one in phase]
     found = []
     for group in groups:
-        done: list[Lanes] = []
+        done: list[HandoverScenario] = []
         for one in group:
             lanes = min(one.lanes, free[one.node])
             first = all(x.node != one.node for x in done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Verdict
-from avadm_validation.suites.platform.isolation import judging, scene
+from avadm_validation.suites.platform.isolation import evaluate, setup
 
 ID = "A-SC3"
 TITLE = (
@@ -23,9 +23,9 @@ REMEDY = (
 def run(ctx: Context) -> Outcome:
     """Compare what each container sees of the cards with what kubelet gave it; try to reach the others."""
     try:
-        told = scene.told(ctx)
-    except scene.TooFullError as error:
-        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=scene.IDLE)
+        told = setup.told(ctx)
+    except setup.TooFullError as error:
+        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=setup.IDLE)
     if told.simulated:
         ctx.class_ = "simulated"
     raw = {"cards": [told.cards], "table": [told.table]}
@@ -66,7 +66,7 @@ def run(ctx: Context) -> Outcome:
                 ("trainings taken that say NVIDIA_VISIBLE_DEVICES=all", "自定义可见 GPU 而未被拒绝的任务"),
                 "runs",
                 "cluster",
-                [ctx.sample("ava_said_all", {"journal": list(told.journal)}, called=scene.SAID_ALL)],
+                [ctx.sample("ava_said_all", {"journal": list(told.journal)}, called=setup.SAID_ALL)],
             ),
             metric(
                 "neighbour",
@@ -75,10 +75,10 @@ def run(ctx: Context) -> Outcome:
                 "cluster",
                 [ctx.sample("ava_neighbour", {"neighbour": list(told.neighbour)})],
             ),
-            *judging.metrics(ctx, told, ID),
+            *evaluate.metrics(ctx, told, ID),
         ],
         reasons=[
-            *judging.reasons(ctx, told, ID),
+            *evaluate.reasons(ctx, told, ID),
             *(["the GPUs are stand-ins without a driver: class simulated"] if told.simulated else []),
         ],
         remedy=REMEDY,

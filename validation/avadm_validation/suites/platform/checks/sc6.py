@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.protocol.model import Verdict
-from avadm_validation.suites.platform.isolation import judging, scene
+from avadm_validation.suites.platform.isolation import evaluate, setup
 
 ID = "A-SC6"
 TITLE = (
@@ -18,16 +18,16 @@ REMEDY = "docs/ava-isolation.md; what the container was given: kubectl get pod -
 def run(ctx: Context) -> Outcome:
     """Try the attacks of the list from a training and a workbench beside another user's training, each with its control."""
     try:
-        told = scene.told(ctx)
-    except scene.TooFullError as error:
-        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=scene.IDLE)
-    metrics = judging.metrics(ctx, told, ID)
+        told = setup.told(ctx)
+    except setup.TooFullError as error:
+        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=setup.IDLE)
+    metrics = evaluate.metrics(ctx, told, ID)
     return Outcome(
         method=f"{len(metrics)} attacks from a training and a workbench of one user on another user's training on "
         f"{told.node}, on the node and on its kernel; each is tried as well from where it must get through (root of the "
         "node, the victim's own container, the platform's operator): a row whose control does not get through shows "
         "nothing, and has no number",
-        metrics=[judging.through(ctx, told, ID), *metrics],
-        reasons=judging.reasons(ctx, told, ID),
+        metrics=[evaluate.through(ctx, told, ID), *metrics],
+        reasons=evaluate.reasons(ctx, told, ID),
         remedy=REMEDY,
     )

@@ -10,9 +10,9 @@ from avadm_validation.measuring import gpus
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Sample, Verdict
-from avadm_validation.suites.platform import cards, pace, reach
+from avadm_validation.suites.platform import gpu_inventory, platform_client, polling
+from avadm_validation.suites.platform.gpu_table import Table
 from avadm_validation.suites.platform.journal import Journal
-from avadm_validation.suites.platform.table import Table
 from avadm_validation.suites.platform.tenant import tenant
 from avadm_validation.suites.platform.work import role, spec
 
@@ -67,7 +67,7 @@ def run(ctx: Context) -> Outcome:
 
 def _round(ctx: Context, journal: Journal, made: Made) -> str:
     """Fill, choose, name; end all. Return what the reader must know of the site's models."""
-    path, seen = cards.look(ctx, "before")
+    path, seen = gpu_inventory.look(ctx, "before")
     first, other = _two(seen)
     runs = []
 
@@ -78,9 +78,9 @@ def _round(ctx: Context, journal: Journal, made: Made) -> str:
     # The last by its name of those with most free: who takes the first node that fits takes another one.
     made.named.append((placed("named", 1, node=first), first))
     _choose(ctx, made, lambda: placed("chosen", 1), 1)
-    whole = max(n.free for n in cards.look(ctx, "between")[1].values() if n.open)
+    whole = max(n.free for n in gpu_inventory.look(ctx, "between")[1].values() if n.open)
     _choose(ctx, made, lambda: placed("whole", whole), whole)
-    path, seen = cards.look(ctx, "model")
+    path, seen = gpu_inventory.look(ctx, "model")
     model = seen[other].model
     here = [n for n in seen.values() if n.open and n.model == model and n.free]
     if model and here:
@@ -89,7 +89,7 @@ def _round(ctx: Context, journal: Journal, made: Made) -> str:
         except ApiError:
             made.models.append((path, "", model))  # nobody gets that model: it is on no node
     # What is named is kept to where another node would fit better.
-    left = {n: x.free for n, x in cards.look(ctx, "named")[1].items() if x.open and x.free}
+    left = {n: x.free for n, x in gpu_inventory.look(ctx, "named")[1].items() if x.open and x.free}
     if left:
         far = max(left, key=lambda name: (left[name], name))
         made.named.append((placed("far", 1, node=far), far))
@@ -114,9 +114,9 @@ def _two(seen: Table) -> tuple[str, str]:
 
 def _choose(ctx: Context, made: Made, place: Callable[[], str], asks: int) -> None:
     """Have a run placed that names nothing; it counts where all others' GPUs are the same before and after."""
-    path, before = cards.look(ctx, "before")
+    path, before = gpu_inventory.look(ctx, "before")
     run = place()
-    _, after = cards.look(ctx, "after")
+    _, after = gpu_inventory.look(ctx, "after")
     for node in after.values():
         node.used.pop(run, None)
     if {n: x.used for n, x in after.items()} == {n: x.used for n, x in before.items()}:
@@ -129,9 +129,9 @@ def _choose(ctx: Context, made: Made, place: Callable[[], str], asks: int) -> No
 
 def _placed(ctx: Context, journal: Journal, name: str, gpu: int, **wish: str) -> str:
     """Start a run and wait until it has a node; return it."""
-    run = journal.start(name, spec(reach.target(ctx).image, "graceful", role(gpu), **wish))
+    run = journal.start(name, spec(platform_client.target(ctx).image, "graceful", role(gpu), **wish))
     limit = float(ctx.params["place_s"])
-    if not pace.until(lambda: any(p.node for p in journal.user.pods(run)), limit):
+    if not polling.until(lambda: any(p.node for p in journal.user.pods(run)), limit):
         journal.look()
         raise TooFullError(f"no node for {gpu} GPUs within {limit:.0f} s: {journal.runs[run].reason}")
     journal.pods(run)
@@ -139,7 +139,7 @@ def _placed(ctx: Context, journal: Journal, name: str, gpu: int, **wish: str) ->
 
 
 def _unknown_model(ctx: Context, journal: Journal) -> None:
-    job = spec(reach.target(ctx).image, "short", role(1), gpu_model=NO_MODEL)
+    job = spec(platform_client.target(ctx).image, "short", role(1), gpu_model=NO_MODEL)
     try:
         journal.stop(journal.start(NO_MODEL, job))
     except ApiError:

@@ -6,7 +6,7 @@ from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.platform import watch
-from avadm_validation.suites.platform.isolation import scene
+from avadm_validation.suites.platform.isolation import setup
 
 ID = "A-SC8"
 TITLE = (
@@ -24,8 +24,8 @@ def run(ctx: Context) -> Outcome:
     """Compare a node's GPUs as panel, platform, ledger and Kubernetes tell of them, after a start and after an end."""
     try:
         seen = watch.seen(ctx)
-    except scene.TooFullError as error:
-        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=scene.IDLE)
+    except setup.TooFullError as error:
+        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=setup.IDLE)
     raw = {"journal": [seen.journal]}
     return Outcome(
         method=f"a training with one GPU on {seen.node} from its start to after its end: used and free GPUs of the node by the "

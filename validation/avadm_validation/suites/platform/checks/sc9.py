@@ -6,7 +6,7 @@ from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.platform import watch
-from avadm_validation.suites.platform.isolation import scene
+from avadm_validation.suites.platform.isolation import setup
 
 ID = "A-SC9"
 TITLE = ("GPU utilization of each user's runs in grafana", "grafana 显示各用户任务的 GPU 利用率")
@@ -21,8 +21,8 @@ def run(ctx: Context) -> Outcome:
     """Compare the series of a run's GPU with its user, group, name, node and card, and with what the exporter tells."""
     try:
         seen = watch.seen(ctx)
-    except scene.TooFullError as error:
-        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=scene.IDLE)
+    except setup.TooFullError as error:
+        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=setup.IDLE)
     if seen.simulated:
         ctx.class_ = "simulated"
     raw = {"journal": [seen.journal], "cards": [seen.cards], "table": [seen.table]}

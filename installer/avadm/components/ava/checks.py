@@ -1,0 +1,130 @@
+"""The platform: its processes are ready, one of each kind acts, and users get in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.components.ava.component import PARTS
+from avadm.doctor.base import Check, Trouble, bad, warn
+from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
+
+RESTARTS = 5
+"""So many of a kind's pods together are worth telling."""
+
+
+def _pods(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    # The ways into workbenches are looked at where they are; the gate is on each site.
+    doors = {"gate", *data["deployed"]} - set(PARTS)
+    for part in (*PARTS, *sorted(doors)):
+        wanted, found = data["deployed"].get(part), data["pods"].get(part, {"ready": 0, "restarts": 0})
+        if wanted is None:
+            yield bad("it is not deployed", part)
+        elif not found["ready"]:
+            yield bad(f"none of {quantity(wanted, 'pod')} ready", part)
+        elif found["ready"] < wanted:
+            yield warn(f"{found['ready']} of {quantity(wanted, 'pod')} ready", part)
+        elif found["restarts"] >= RESTARTS:
+            yield warn(f"its pods were restarted {quantity(found['restarts'], 'time')}", part)
+
+
+def _acts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    before, after = data["leases"]
+    for name in sorted(before):
+        if not after[name] or not after[name][0]:
+            yield bad("nobody acts", name)
+        elif before[name] == after[name]:
+            yield bad(f"{after[name][0]} has it and does not renew it", name)
+
+
+def _way(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if data["way"]["status"] != 200:
+        yield bad(data["way"]["said"] or f"HTTP {data['way']['status']}", "ingress")
+
+
+def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if data["said"]:
+        yield bad(f"the ledger cannot be asked: {data['said']}", node)
+    for whose, field, used, charged in data["drift"]:
+        yield bad(f"{field}: {used} in use, {charged} charged", whose)
+
+
+def _gpus(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for name, (given, have) in sorted(data["over"].items()):
+        yield bad(f"{quantity(given, 'GPU')} given, it has {have}", name)
+    told = [s.part(n.name, "ava_ledger") for n in s.site.with_role("database")]
+    charged: dict[str, int] = next(
+        (found["runs"] for found in told if found and found["primary"] and not found["said"]), {}
+    )
+    for run, count in sorted(data["runs"].items()):
+        # A run that only one of both knows began or ended between the two questions.
+        if run in charged and count > charged[run]:
+            yield bad(
+                f"its pods hold {quantity(count, 'GPU')}, it is charged for {charged[run]}", f"run {run}"
+            )
+
+
+CHECKS = (
+    Check(
+        "ava-pods",
+        "ava",
+        "a process of the platform that is not ready, or is restarted again and again",
+        "`kubectl get pods --namespace ava-system` on a master, then `kubectl logs`; without the database none gets ready "
+        "(`avadm doctor --only database`). `avadm apply ava` makes what is missing.",
+        "ava",
+        _pods,
+        ("ava",),
+        scope="site",
+        requirement="I6",
+        good="all are ready",
+    ),
+    Check(
+        "ava-acts",
+        "ava",
+        "an operator or scheduler that does not act: runs neither start nor end",
+        "`kubectl logs --namespace ava-system -l part=operator` (or scheduler) on a master says what it waits for.",
+        "ava",
+        _acts,
+        ("ava",),
+        scope="site",
+        requirement="I6",
+        good="one of each acts",
+    ),
+    Check(
+        "ava-way-in",
+        "ava",
+        "users who do not get in: the platform's page through the ingress",
+        "`avadm doctor --only kubernetes,database`: who comes in passes the ingress' address, traefik, a pod of the API.",
+        "ava",
+        _way,
+        ("ava",),
+        scope="site",
+        requirement="I6",
+        good="it answers",
+    ),
+    Check(
+        "ava-ledger",
+        "ava",
+        "a group or queue whose use is not the sum of what is charged: quotas let in too much or too little",
+        "Keep the ledger as it is (`avadm support collect`) and report it: the platform never writes one without the other.",
+        "ava_ledger",
+        _ledger,
+        ("ava-ledger",),
+        scope="site",
+        requirement="I6",
+        good="what is used is what is charged",
+    ),
+    Check(
+        "ava-gpus",
+        "ava",
+        "GPUs that are given twice: a node's, or beyond what a run is charged for",
+        "`kubectl get pods --all-namespaces -l ava.io/managed=true -o wide` on a master shows who has them; stop one run.",
+        "ava_runs",
+        _gpus,
+        ("ava",),
+        scope="site",
+        requirement="I6",
+        good="no GPU is given twice",
+    ),
+)

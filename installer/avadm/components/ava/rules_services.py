@@ -1,0 +1,100 @@
+"""Rules over services of the site that the platform uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from avadm.findings import Finding
+from avadm.pki import certs, foreign
+from avadm.site.draft import Draft
+from avadm.site.source import KeyPath
+
+CERTIFICATE: KeyPath = ("components", "ava", "certificate")
+SOON = timedelta(days=30)
+LDAP: KeyPath = ("components", "ava", "ldap")
+MAIL: KeyPath = ("components", "ava", "notices", "mail")
+
+
+def mailed(draft: Draft) -> Iterator[Finding]:
+    """A password is not sent in plain words."""
+    knobs = draft.site.components.ava
+    mail = knobs.notices.mail if knobs and knobs.notices and draft.ok("components", "ava") else None
+    if mail is None or not mail.user or mail.tls != "none":
+        return
+    yield draft.error(
+        "ava-mail-tls",
+        (*MAIL, "tls"),
+        "The platform would send its password to the mail server in plain words.",
+        "none, with a user",
+        "starttls or tls, or no user",
+        "Use `tls: starttls`, or leave user out where the server takes mails of the platform without.",
+    )
+
+
+def directory(draft: Draft) -> Iterator[Finding]:
+    """A directory is asked in one way."""
+    knobs = draft.site.components.ava
+    if knobs is None or knobs.ldap is None or not draft.ok("components", "ava", "ldap"):
+        return
+    given = [name for name in ("user_dn", "search") if getattr(knobs.ldap, name) is not None]
+    if len(given) != 1:
+        yield draft.error(
+            "ava-ldap-way",
+            LDAP,
+            "It is not clear how a user's entry in the directory is found.",
+            " and ".join(given) or "neither user_dn nor search",
+            "exactly one of user_dn and search",
+            "Write user_dn where the DN follows from the login name, or search (Active Directory).",
+        )
+
+
+def certificate(draft: Draft) -> Iterator[Finding]:
+    """The site's own certificate can be read, is for the platform's name, and has not ended."""
+    knobs = draft.site.components.ava
+    if (
+        knobs is None
+        or knobs.certificate is None
+        or not draft.ok("components", "ava")
+        or not draft.ok("network", "domain")
+    ):
+        return
+    path, host = (*CERTIFICATE, "chain"), f"{knobs.host}.{draft.site.network.domain}"
+    for key, text in (("chain", knobs.certificate.chain), ("ca", knobs.certificate.ca)):
+        try:
+            found = foreign.read(text) if text else []
+        except ValueError as error:
+            yield draft.error(
+                "ava-certificate",
+                (*CERTIFICATE, key),
+                "Invalid certificate.",
+                " ".join(str(error).split())[:200],
+                "certificates in PEM",
+                "Copy it again, with all its BEGIN and END lines.",
+            )
+            continue
+        if key == "ca" or not found:
+            continue
+        if not foreign.is_for(found[0], host):
+            yield draft.error(
+                "ava-certificate",
+                path,
+                f"The first certificate is not for {host}.",
+                ", ".join(foreign.names(found[0]))[:200] or "no names",
+                f"{host} or *.{host.partition('.')[2]} among its alternative names",
+                "Put the server's certificate first, or have one made for this name.",
+            )
+        left = foreign.ends(found[0]) - certs.now()
+        if left < SOON:
+            say = draft.error if left.days < 0 else draft.warning
+            yield say(
+                "ava-certificate-ends",
+                path,
+                f"The certificate of {host} {'has ended' if left.days < 0 else 'ends soon'}.",
+                f"{foreign.ends(found[0]):%Y-%m-%d}",
+                "a certificate that is valid for a month and more",
+                "Renew it at its authority, put chain and key in place, and run `avadm apply addons`.",
+            )
+
+
+RULES = [mailed, directory, certificate]

@@ -1,0 +1,119 @@
+"""The object store: gateways and their virtual address over TLS, users against their quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.components.objects.component import GATEWAY
+from avadm.doctor.base import Check, Trouble, bad, unknown, warn
+from avadm.doctor.metric_age import late
+from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
+
+FULL = 0.9
+"""Share of a quota; as the alert ObjectQuotaNearFull."""
+LATE_S = 1800.0
+"""Seconds since users were last counted; that is done each five minutes."""
+ACCEPTANCE = "avadm-accept"
+"""How the acceptance suite's users begin: one of them is there to fill its quota."""
+OK = 200
+
+
+def _words(answer: Any) -> str:
+    """Return what is wrong with an answer, "" for nothing."""
+    if answer["status"] == OK:
+        return ""
+    return f"{answer['url']}: {answer['said'] or 'HTTP ' + str(answer['status'])}"
+
+
+def _gateway(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if wrong := _words(data["gateway"]):
+        yield bad(wrong)
+
+
+def _address(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if data["address"] is None or not (wrong := _words(data["address"])):
+        return
+    told = [found for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects")) is not None]
+    well = sum(not _words(found["gateway"]) for found in told)
+    if well:
+        yield bad(f"{wrong}; {well} of {quantity(len(told), 'gateway')} answer at their own addresses")
+    else:
+        yield bad(f"{wrong}; no gateway answers at its own address either", remedy=_GATEWAY_REMEDY)
+
+
+def _quota(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    told = [found["usage"] for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects"))]
+    fresh = [usage for usage in told if usage["age_s"] is not None and not late(usage, LATE_S)]
+    if not fresh:
+        if all(late(usage, LATE_S) for usage in told):
+            yield unknown("no gateway's node has counted lately what users have", "cluster")
+        return
+    values = min(fresh, key=lambda usage: usage["age_s"])["values"]
+    for kind in ("bytes", "objects"):
+        limits = values.get(f"avadm_objects_user_quota_{kind}", {})
+        for user, limit in sorted(limits.items()):
+            has = values.get(f"avadm_objects_user_{kind}", {}).get(user, 0.0)
+            if limit > 0 and has > FULL * limit and not user.startswith(ACCEPTANCE):
+                yield warn(f"{has:.0f} of {limit:.0f} {kind}, {has / limit:.0%}", f"user {user}")
+
+
+def _usage(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if words := late(data["usage"], LATE_S):
+        yield warn(f"figures of what users have: {words}")
+
+
+_GATEWAY_REMEDY = (
+    "`journalctl -u 'ceph-radosgw@*' -e` there and `ceph -s`; `avadm apply objects` starts it again. Where the certificate "
+    "is refused: `avadm apply objects` writes it again."
+)
+CHECKS = (
+    Check(
+        "objects-gateway",
+        "objects",
+        "an S3 gateway that does not answer over TLS",
+        _GATEWAY_REMEDY,
+        "objects",
+        _gateway,
+        (GATEWAY,),
+        requirement="I3",
+        good="it answers, and its certificate is of the site's authority",
+    ),
+    Check(
+        "objects-address",
+        "objects",
+        "the object store's virtual address, not answered",
+        "`ip -4 addr` on the rgw nodes shows who holds it, `journalctl -u keepalived -u haproxy -e` there why it does not "
+        "answer.",
+        "objects",
+        _address,
+        (GATEWAY,),
+        requirement="I3",
+        good="it answers",
+    ),
+    Check(
+        "objects-quota",
+        "objects",
+        "a user of the object store that has nearly all of its quota",
+        "Have objects or old versions deleted, or raise the quota in components.object_store.users and `avadm apply objects`: "
+        "at 100 % every write of that user is refused.",
+        "objects",
+        _quota,
+        (GATEWAY,),
+        scope="site",
+        requirement="I3",
+        good="nobody is near",
+    ),
+    Check(
+        "objects-usage",
+        "objects",
+        "users' usage has not been counted lately",
+        "`systemctl list-timers avadm-objects-usage.timer` and `journalctl -u avadm-objects-usage -e` there.",
+        "objects",
+        _usage,
+        (GATEWAY,),
+        requirement="I3",
+        good="counted within half an hour",
+    ),
+)

@@ -1,0 +1,1 @@
+"""The component packet_filter."""

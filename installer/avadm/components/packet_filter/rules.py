@@ -1,0 +1,101 @@
+"""Rules over the packet filter: what is allowed besides is about ports, networks and nodes that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from ipaddress import IPv4Network, ip_address
+from urllib.parse import urlsplit
+
+from avadm.findings import Finding
+from avadm.site.draft import Draft
+from avadm.site.source import KeyPath
+
+_ALLOW: KeyPath = ("network", "filter", "allow")
+_WORDS = ("all", "nodes", "pods", "outside")
+
+
+def sources(draft: Draft) -> Iterator[Finding]:
+    """Whoever is allowed is a network, and pods are called so: their address is hidden on the way to other nodes."""
+    net = draft.site.network
+    for i, allowed in enumerate(net.filter.allow):
+        for j, source in enumerate(allowed.sources):
+            path = (*_ALLOW, i, "sources", j)
+            if source in _WORDS or not draft.ok(*path):
+                continue
+            try:
+                network = IPv4Network(source)
+            except ValueError as error:
+                yield draft.error(
+                    "filter-source",
+                    path,
+                    "This is no network.",
+                    f"{source}: {error}",
+                    "such as 10.1.2.0/24 or 10.1.2.3/32",
+                )
+                continue
+            if draft.ok("network", "pods") and network.subnet_of(net.pods):
+                yield draft.error(
+                    "filter-source",
+                    path,
+                    "Pods cannot be told apart by their addresses: on other nodes they come by the address of their own.",
+                    f"{source}, within network.pods {net.pods}",
+                    "pods",
+                    "Write `pods`.",
+                )
+
+
+def ranges(draft: Draft) -> Iterator[Finding]:
+    """A range of ports has its first port first."""
+    for i, allowed in enumerate(draft.site.network.filter.allow):
+        if draft.ok(*_ALLOW, i) and allowed.last is not None and allowed.last <= allowed.port:
+            yield draft.error(
+                "filter-range",
+                (*_ALLOW, i, "last"),
+                "The last port is not behind the first.",
+                f"{allowed.port} to {allowed.last}",
+                f"a port above {allowed.port}",
+                "Correct it, or leave it out for a single port.",
+            )
+
+
+def known_nodes(draft: Draft) -> Iterator[Finding]:
+    """Each part of where something is allowed is `all`, a role, or fits a node's name."""
+    for i, allowed in enumerate(draft.site.network.filter.allow):
+        for j, part in enumerate(allowed.nodes):
+            if part == "all" or not draft.ok(*_ALLOW, i, "nodes", j):
+                continue
+            if not any(fnmatchcase(n.name, part) or part in n.roles for n in draft.site.nodes):
+                yield draft.error(
+                    "filter-nodes",
+                    (*_ALLOW, i, "nodes", j),
+                    "A node is named that there is not.",
+                    part,
+                    "a node's name, a pattern of names, a role of some node, or all",
+                )
+
+
+def scrapers(draft: Draft) -> Iterator[Finding]:
+    """The site's own Prometheus is known by address, or it could not come in."""
+    path: KeyPath = ("components", "monitoring", "existing")
+    knobs = draft.site.network.filter
+    if not knobs.enabled or knobs.prometheus or not draft.ok(*path) or not draft.ok("network", "filter"):
+        return
+    for i, url in enumerate(draft.site.components.monitoring.existing):
+        if not draft.ok(*path, i):
+            continue
+        host = urlsplit(url).hostname or ""
+        try:
+            ip_address(host)
+        except ValueError:
+            yield draft.error(
+                "filter-prometheus",
+                (*path, i),
+                "The packet filter of the nodes cannot let in a Prometheus of which it knows the name alone.",
+                host,
+                "network.filter.prometheus: the addresses from which it scrapes",
+                "Add them.",
+            )
+
+
+RULES = [sources, ranges, known_nodes, scrapers]

@@ -1,0 +1,276 @@
+"""Whether a phase that is done is still so: its ledger, its inputs, and what its nodes say now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from avadm.engine.digest import same, told_alone
+from avadm.engine.prepare import SiteContext
+from avadm.plan.graph import ScheduledPhase
+from avadm.quantity import quantity
+from avadm.remote.managed_resources import UNPROVEN, kind, readable
+from avadm.state.site_state import PhaseState, SiteState
+from avadm.state.snapshots import WHOLE, WRONG, Answers, Collector, HostSnapshot, SnapshotStore
+
+RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "stopped", "unit"})
+"""Kinds of which each value says itself whether it is right, whatever it was before."""
+BUT_FOR = "healthy but for "
+"""How the value of a cluster's health begins where it only warns."""
+PEERS = "peers"
+"""State of a host on which only what it is told of the others has changed."""
+COUNTED = {"file": "files", "unit": "units", "package": "packages"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a phase has to run.
+
+    Attributes:
+        host: where; "" for the cluster as a whole.
+        state: ``pending``, ``failed``, ``stale``, ``peers``, ``unreachable``, ``unproven`` or ``drift``.
+        item: what drifted.
+        recorded: its value when the phase had ended.
+        found: its value now, or why the phase has to run.
+    """
+
+    host: str
+    state: str
+    item: str = ""
+    recorded: str = ""
+    found: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the reason as JSON-ready data."""
+        return {"host": self.host, "state": self.state, "text": self.text}
+
+    @property
+    def text(self) -> str:
+        """The reason for people."""
+        if not self.item:
+            return self.found
+        return f"{readable(self.item)}: {difference(self.item, self.recorded, self.found)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DriftReport:
+    """What is known of one step.
+
+    Attributes:
+        reasons: why it has to run; none where all that it keeps is proven unchanged.
+        counts: kind of item to how many were proven.
+        hosts: how many hosts were asked.
+        warnings: what people should know, and no phase can fix: the doctor explains it.
+    """
+
+    reasons: tuple[Reason, ...]
+    counts: dict[str, int]
+    hosts: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing has to be done."""
+        return not self.reasons
+
+    @property
+    def text(self) -> str:
+        """What was proven, for people."""
+        parts = [f"{n} {name}" for k, name in COUNTED.items() if (n := self.counts.get(k, 0))]
+        if others := sum(n for k, n in self.counts.items() if k not in COUNTED):
+            parts.append(quantity(others, "setting"))
+        return f"proven: {', '.join(parts)} on {quantity(self.hosts, 'host')}"
+
+
+def difference(item: str, recorded: str, found: str) -> str:
+    """Return what is other than it was, without the hashes that tell people nothing."""
+    found = found.removeprefix(WRONG)
+    if recorded.startswith(WRONG):
+        return found
+    if kind(item) == "file" and len(before := recorded.split(" ")) == len(after := found.split(" ")) == 3:
+        names = ("content", "mode", "owner")
+        other = [(n, b, a) for n, b, a in zip(names, before, after, strict=True) if b != a]
+        return ", ".join("other content" if n == "content" else f"{n} {b} → {a}" for n, b, a in other)
+    return f"{_unhashed(recorded)} → {_unhashed(found)}"
+
+
+def _unhashed(value: str) -> str:
+    """Return a value with its hashes cut to what shows that they differ."""
+    words = [
+        w[:6] + "…" if len(w) >= 32 and set(w.strip(",")) <= set("0123456789abcdef") else w
+        for w in value.split()
+    ]
+    return " ".join(words)
+
+
+def by_ledger(context: SiteContext, step: ScheduledPhase) -> list[Reason]:
+    """Return why a step has to run by its ledger and inputs alone."""
+    out = []
+    for host in step.hosts:
+        entry = context.ledger.entry(step.name, host)
+        if entry.state is PhaseState.PENDING:
+            out.append(Reason(host, "pending", found="not done yet"))
+        elif entry.state is not PhaseState.DONE:
+            out.append(Reason(host, "failed", found=f"it was left {entry.state.value}"))
+        elif told_alone(entry.digest, now := context.digests.host(step.phase, host)):
+            out.append(
+                Reason(host, PEERS, found="what it is told of the other nodes is other than when it was done")
+            )
+        elif not same(entry.digest, now):
+            out.append(Reason(host, "stale", found="its inputs are other than when it was done"))
+    return out
+
+
+def unasked(context: SiteContext, steps: Sequence[ScheduledPhase]) -> dict[str, DriftReport]:
+    """Return for each step what its ledger and inputs alone tell; no node is asked."""
+    return {s.name: DriftReport(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}
+
+
+def detect_drift(
+    context: SiteContext, asker: Collector, steps: Sequence[ScheduledPhase]
+) -> dict[str, DriftReport]:
+    """Return for each step whether it is proven unchanged, or why it has to run.
+
+    All hosts are asked for everything at once, each in one round trip.
+    """
+    site = context.site_file.site
+    mons, nodes = {n.name for n in site.with_role("mon")}, {n.name for n in site.nodes}
+    reasons = {step.name: by_ledger(context, step) for step in steps}
+    chosen: dict[str, dict[str, HostSnapshot]] = {}
+    for step in steps:
+        rest = _to_prove(step, reasons[step.name])
+        if rest:
+            kept_there, missing = _of(context.fingerprints, context.ledger, step, rest, mons, nodes)
+            reasons[step.name] += missing
+            if _to_prove(step, reasons[step.name]):
+                chosen[step.name] = kept_there
+    wanted: dict[str, set[str]] = {}
+    for of_step in chosen.values():
+        for host, kept in of_step.items():
+            wanted.setdefault(host, set()).update(i for i in kept.values if kind(i) != UNPROVEN)
+    answers = asker.ask(wanted) if wanted else Answers()
+    out = {}
+    for step in steps:
+        counts: Counter[str] = Counter()
+        warnings: dict[str, None] = {}
+        for host, kept in chosen.get(step.name, {}).items():
+            reasons[step.name] += _compare(host, kept, answers)
+            counts.update(kind(item) for item in kept.values)
+            warnings |= dict.fromkeys(_warnings(kept, answers.values.get(host, {})))
+        out[step.name] = DriftReport(
+            tuple(reasons[step.name]), dict(counts), len(step.hosts), tuple(warnings)
+        )
+    return out
+
+
+def skipped_hosts(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """Return the hosts of a step that need not run for the reasons that are known: all or none but where each is done apart."""
+    for_what = {r.host for r in reasons}
+    if for_what and (not step.phase.apart or WHOLE in for_what):
+        return ()
+    return tuple(host for host in step.hosts if host not in for_what)
+
+
+def peer_only_hosts(step: ScheduledPhase, verdict: DriftReport | None) -> tuple[str, ...]:
+    """Return the hosts that only have to be told of the others: all else of the step is proven on them."""
+    if verdict is None or any(r.host == WHOLE for r in verdict.reasons):
+        return ()
+    states: dict[str, set[str]] = {}
+    for reason in verdict.reasons:
+        states.setdefault(reason.host, set()).add(reason.state)
+    return tuple(host for host in step.hosts if states.get(host) == {PEERS})
+
+
+def restrict(step: ScheduledPhase, verdict: DriftReport | None) -> ScheduledPhase:
+    """Return a step without the hosts that are proven unchanged; one that is proven altogether runs on none."""
+    proven = skipped_hosts(step, verdict.reasons) if verdict else ()
+    if not proven:
+        return step
+    return replace(step, hosts=tuple(host for host in step.hosts if host not in proven), proven=proven)
+
+
+def _to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """Return the hosts that are to be asked: those that are left out so far, and those that only have to be told of others."""
+    return skipped_hosts(step, [r for r in reasons if r.state != PEERS])
+
+
+def _of(
+    prints: SnapshotStore,
+    ledger: SiteState,
+    step: ScheduledPhase,
+    hosts: Collection[str],
+    mons: set[str],
+    nodes: set[str],
+) -> tuple[dict[str, HostSnapshot], list[Reason]]:
+    """Return the fingerprints of a step's hosts, and those of which there is none that its ledger entry belongs to."""
+    out: dict[str, HostSnapshot] = {}
+    missing = []
+    for host in hosts:
+        kept = prints.get(step.name, host)
+        if kept is None or kept.run != ledger.entry(step.name, host).run:
+            missing.append(Reason(host, "unproven", found="there is no fingerprint of what it left"))
+        else:
+            out[host] = kept
+    # What only a node kept that has left the site, nobody keeps any more.
+    whole = [p for p in prints.of_cluster(step.name) if p.host in nodes] if mons & set(hosts) else []
+    if any(p.run != ledger.entry(step.name, p.host).run for p in whole):
+        missing.append(Reason(WHOLE, "unproven", found="there is no fingerprint of the cluster"))
+    elif whole:
+        out[WHOLE] = HostSnapshot("", WHOLE, {item: value for p in whole for item, value in p.values.items()})
+    if not missing and not any(kept.values for kept in out.values()):
+        missing.append(Reason(WHOLE, "unproven", found="nothing is known of what it keeps"))
+    return out, missing
+
+
+def _compare(host: str, kept: HostSnapshot, answers: Answers) -> list[Reason]:
+    if host in answers.silent:
+        return [Reason(host, "unreachable", found=f"it cannot be asked: {answers.silent[host]}")]
+    now = answers.values.get(host, {})
+    out = []
+    for item, recorded in kept.values.items():
+        if kind(item) == UNPROVEN:
+            out.append(
+                Reason(host, "unproven", found=f"nobody can prove what {item.partition(' ')[2]!r} keeps")
+            )
+            continue
+        found = now.get(item, "!not told")
+        if found.startswith(WRONG) or (found != recorded and kind(item) not in RIGHT_OR_WRONG):
+            out.append(Reason(host, "drift", item, recorded, found))
+    return out
+
+
+def _warnings(kept: HostSnapshot, now: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the cluster warns of, though it has all that phases need."""
+    for item in kept.values:
+        found = now.get(item, "")
+        if kind(item) == "health" and found.startswith(BUT_FOR):
+            yield f"ceph warns: {found.removeprefix(BUT_FOR)}"
+
+
+def warned(verdicts: Mapping[str, DriftReport]) -> list[str]:
+    """Return the warnings of all steps, each once, for people."""
+    found = dict.fromkeys(w for verdict in verdicts.values() for w in verdict.warnings)
+    return [f"{text}. No phase can fix that: see `avadm doctor`." for text in found]
+
+
+def summarize(reasons: Iterable[Reason], shown: int = 6) -> list[str]:
+    """Return reasons for people: each once with its hosts, the first of many."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for reason in reasons:
+        groups.setdefault((reason.state, reason.text), []).append(reason.host or "the cluster")
+    lines = [
+        f"{state} on {', '.join(hosts[:5])}{' …' * (len(hosts) > 5)}: {text}"
+        for (state, text), hosts in groups.items()
+    ]
+    return lines[:shown] + ([f"… and {len(lines) - shown} more"] if len(lines) > shown else [])
+
+
+def as_dict(verdict: DriftReport) -> dict[str, Any]:
+    """Return a verdict as JSON-ready data."""
+    return {
+        "proven": verdict.proven,
+        "text": verdict.text if verdict.proven else "",
+        "reasons": [r.as_dict() for r in verdict.reasons],
+    }

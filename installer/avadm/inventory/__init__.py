@@ -1,0 +1,1 @@
+"""The Ansible inventory of a site: variables, secrets, files."""

@@ -1,0 +1,185 @@
+"""An ordinary Ansible inventory from a site file: it works by hand with ansible-playbook as well.
+
+The user's own variables win, mappings key by key: `extra_vars` over what is rendered, `vars` of a
+node over both.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import yaml
+
+from avadm.artifacts import requirements
+from avadm.components import certificates
+from avadm.components.alluxio import placement as cache
+from avadm.components.catalog import modules
+from avadm.errors import AvadmError
+from avadm.inventory.model import STATE_KEY, RenderContext, Variables
+from avadm.inventory.vault_guard import marks, refuse_lost
+from avadm.pki import store as pki
+from avadm.site.load import SiteFile
+from avadm.site.model import Site
+from avadm.site.placement import log_stores
+from avadm.site.rules.nodes import rack_group
+from avadm.site.vault import Vault
+
+MARK = "# Written by avadm from the site file; change that instead.\n"
+
+# Ansible reads with PyYAML, so that PyYAML knows what must be quoted for it; libyaml is ten times as fast.
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+VARIABLES = modules("variables")
+"""In the components' order: a later one may add to what an earlier one wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """An inventory on disk.
+
+    Attributes:
+        folder: what `ansible-playbook -i` takes.
+        groups: group name to node names, in the site file's order; groups without nodes are left out.
+        vault: where the secrets are.
+        vault_marks: what the ledger keeps of it (render/lost_vault.py).
+    """
+
+    folder: Path
+    groups: dict[str, list[str]]
+    vault: Vault
+    vault_marks: dict[str, str]
+
+    def ansible_args(self) -> list[str]:
+        """Return the arguments of ansible-playbook for this inventory and its secrets."""
+        return ["-i", str(self.folder), *self.vault.ansible_args()]
+
+
+def render_inventory(
+    site_file: SiteFile,
+    folder: Path,
+    known: Mapping[str, Any] | None = None,
+    own: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Inventory:
+    """Write the inventory of a site; files that are right already are left untouched.
+
+    Args:
+        site_file: the site.
+        folder: where it is written.
+        known: further variables of all nodes, from the ledger (state/bootstrap_marks.py); no input of a phase's digest.
+        own: further variables of single nodes, for this run alone.
+
+    Raises:
+        AvadmError: the folder holds something else or cannot be written, or the vault cannot be used.
+    """
+    out = variables(site_file)
+    vault = Vault.open(site_file.path)
+    refuse_lost(site_file.path, site_file.site.name, out.secrets)
+    secrets = vault.ensure(out.secrets)
+    for module in VARIABLES:
+        if hasattr(module, "require"):
+            module.require(site_file.site, secrets)
+    if certificates.issue(pki.KeyStore.open(site_file.path), site_file.site, secrets):
+        out = variables(site_file)
+    store = pki.KeyStore.open(site_file.path)
+    for module in VARIABLES:
+        if hasattr(module, "keep_files"):
+            module.keep_files(site_file.site, store, secrets)
+    grouped = groups(site_file.site)
+    children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
+    hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
+    files = {"hosts.yml": hosts, "group_vars/all.yml": {**out.all, **(known or {})}}
+    files |= {
+        f"host_vars/{name}.yml": {**held, **(own or {}).get(name, {})} for name, held in out.hosts.items()
+    }
+    try:
+        _refuse_foreign(folder)
+        for name, content in files.items():
+            _write(folder / name, content)
+        for stale in (folder / "host_vars").glob("*.yml"):
+            if f"host_vars/{stale.name}" not in files:
+                stale.unlink()
+    except OSError as error:
+        raise AvadmError.of(
+            check="inventory-unwritable",
+            what="The inventory cannot be written.",
+            where=str(error.filename or folder),
+            found=error.strerror or str(error),
+            wanted="a folder of one's own",
+            remedy="Name another folder.",
+        ) from error
+    return Inventory(folder.absolute(), grouped, vault, marks(secrets))
+
+
+def variables(site_file: SiteFile) -> Variables:
+    """Return all variables of a site, the user's own merged last."""
+    site, out = site_file.site, Variables()
+    given = RenderContext(site_file, pki.KeyStore.open(site_file.path))
+    out.all["artifacts"] = requirements.variables(site)
+    out.secrets |= certificates.makers(site)
+    out.secrets[STATE_KEY] = lambda: token_hex(32)
+    for module in VARIABLES:
+        module.render(given, out)
+    out.all = merged(out.all, site.extra_vars)
+    for node in site.nodes:
+        own = out.host(node.name)
+        # A node's own file beats group_vars/all, so that extra_vars must be merged there as well.
+        own = merged(own, {k: v for k, v in site.extra_vars.items() if k in own})
+        for key, value in node.vars.items():
+            own[key] = merge(own.get(key, out.all.get(key)), value)
+        out.hosts[node.name] = own
+    return out
+
+
+def groups(site: Site) -> dict[str, list[str]]:
+    """Return the inventory's groups: the roles that nodes have, and the racks."""
+    found: dict[str, list[str]] = {}
+    for node in site.nodes:
+        for group in (*node.roles, rack_group(node.rack)):
+            found.setdefault(group, []).append(node.name)
+    if stores := log_stores(site):
+        found["log_store"] = [n.name for n in stores]
+    if clients := cache.clients(site):
+        found["alluxio_client"] = [n.name for n in clients]
+    return dict(sorted(found.items()))
+
+
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Return base with over laid on it: mappings key by key, anything else replaced."""
+    return base | {key: merge(base.get(key), value) for key, value in over.items()}
+
+
+def merge(base: object, over: object) -> object:
+    """Return two values merged: mappings key by key, anything else replaced."""
+    if isinstance(base, dict) and isinstance(over, dict):
+        return merged(base, over)
+    return copy.deepcopy(over)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Never write over an inventory that somebody keeps by hand."""
+    hosts = folder / "hosts.yml"
+    if hosts.exists() and not hosts.read_text(encoding="utf-8", errors="replace").startswith(MARK):
+        raise AvadmError.of(
+            check="inventory-foreign",
+            what="There is an inventory that avadm did not write.",
+            where=str(hosts),
+            found="a foreign file",
+            wanted="an empty or new folder",
+            remedy="Name another folder with --out.",
+        )
+
+
+def _write(path: Path, content: object) -> None:
+    text = MARK + yaml.dump(content, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=1000)
+    if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,1 @@
+"""Operations of day two: PostgreSQL."""

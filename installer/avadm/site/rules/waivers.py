@@ -1,0 +1,46 @@
+"""Rules over waivers: each names nodes that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+
+from avadm.findings import Finding
+from avadm.site.draft import Draft
+
+
+def known_nodes(draft: Draft) -> Iterator[Finding]:
+    """Each part of a waiver's nodes is `all`, a role, or fits a node's name."""
+    site = draft.site
+    for i, waiver in enumerate(site.waivers):
+        for j, part in enumerate(waiver.nodes):
+            if not draft.ok("waivers", i, "nodes", j) or part == "all":
+                continue
+            if not any(fnmatchcase(n.name, part) or part in n.roles for n in site.nodes):
+                yield draft.error(
+                    "waiver-nodes",
+                    ("waivers", i, "nodes", j),
+                    "The waiver names a node that there is not.",
+                    part,
+                    "a node's name, a pattern of names, a role of some node, or all",
+                    "Correct it, or remove the waiver with the node.",
+                )
+
+
+def ended(draft: Draft) -> Iterator[Finding]:
+    """A waiver has its last day before it (preflight makes an error of one that has not)."""
+    today = datetime.now(tz=UTC).date()
+    for i, waiver in enumerate(draft.site.waivers):
+        if draft.ok("waivers", i) and waiver.until < today:
+            yield draft.warning(
+                "waiver-ended",
+                ("waivers", i, "until"),
+                f"The waiver of {waiver.check} has ended: `avadm preflight` fails for it.",
+                waiver.until,
+                "a day to come",
+                f"Fix what it waived and remove it, or let {waiver.who} decide again.",
+            )
+
+
+RULES = [known_nodes, ended]

@@ -1,1 +1,0 @@
-"""Reading a site file: text, model, rules, vault; writing a first one."""

@@ -1,0 +1,68 @@
+"""What the ledger knows as founded, as the roles are given it: nobody recreates what was founded once and is gone.
+
+The node's own mark (plugins/module_utils/avadm_founded.py) says the same; the ledger's also holds for a node that was
+reinstalled. These variables are no input of a phase's digest: they come from what the phase itself did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from avadm.components.catalog import COMPONENTS
+from avadm.errors import AvadmError
+from avadm.remote.managed_resources import FOUNDED, kind
+from avadm.site.model import Site
+from avadm.state.site_state import PhaseState, SiteState
+
+LEGACY = "done"
+"""Identity of what an avadm without marks installed (avadm_etcd_founding.LEGACY)."""
+EARLIER = "an earlier release of avadm"
+"""The name of a node that is none: somewhere something was founded, and no node is known to have had it."""
+
+
+ALL = {component.name: component.founded for component in COMPONENTS if component.founded}
+"""Phase to what it founds."""
+
+
+def keep(ledger: SiteState, host: str | None, items: tuple[str, ...]) -> None:
+    """Record what a task's result says is founded on a host, at once: the run may be killed before its end."""
+    for item in items:
+        if host and kind(item) == FOUNDED:
+            _, name, identity = item.split(" ", 2)
+            ledger.found(name, host, identity)
+
+
+def variables(ledger: SiteState, site: Site) -> dict[str, Any]:
+    """Return the variables of all nodes that tell what was founded where."""
+    found: dict[str, Any] = {}
+    for phase, one in ALL.items():
+        marks = ledger.founded(one.mark)
+        if not marks:
+            homes = site.nodes if one.alone else site.with_role(one.group)
+            done = [n.name for n in homes if ledger.entry(phase, n.name).state is PhaseState.DONE]
+            marks = dict.fromkeys(done if one.alone else [EARLIER] * bool(done), LEGACY)
+        if marks:
+            found[f"{one.role}_founded"] = marks
+    return found
+
+
+def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, dict[str, Any]]:
+    """Return the variables, by node, that let one node's lost part be recreated.
+
+    Raises:
+        AvadmError: not exactly one phase was named that founds something on this node.
+    """
+    chosen = ALL.get(phases[0]) if len(phases) == 1 else None
+    names = [n.name for n in site.with_role(chosen.group)] if chosen else []
+    if chosen is None or node not in names:
+        raise AvadmError.of(
+            check="replace-what",
+            what="It is not clear what to recreate on which node.",
+            where="--replace",
+            found=f"phase {', '.join(phases) or 'none'}, node {node}",
+            wanted="one phase of "
+            + "; ".join(f"{p}: {', '.join(n.name for n in site.with_role(o.group))}" for p, o in ALL.items()),
+            remedy="Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
+        )
+    return {node: {f"{chosen.role}_replace": True}}

@@ -1,0 +1,115 @@
+"""What was founded once goes into the ledger while the phase still runs, and to the roles as a variable."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from avadm.cli.main import cli
+from avadm.errors import AvadmError
+from avadm.inventory.render import render_inventory
+from avadm.remote.events import Event, Kind
+from avadm.remote.managed_resources import manages
+from avadm.site.load import load
+from avadm.state import bootstrap_marks
+from avadm.state.site_state import PhaseState, SiteState
+from tests.unit.engine.conftest import Bench, step
+from tests.unit.fakes.cli import SITE
+from tests.unit.fakes.errors import refused
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> SiteState:
+    return SiteState(tmp_path / "ledger.json", "t")
+
+
+@pytest.fixture
+def site_file(tmp_path):
+    (tmp_path / "site.yml").write_text(SITE)
+    return load(tmp_path / "site.yml")
+
+
+def installed(ledger, phase, done, *others):
+    """Have an installation without marks: a phase that ended well on one node, and was begun on others."""
+    ledger.start(phase, dict.fromkeys((done, *others), "d"), "r")
+    ledger.finish(phase, {done: PhaseState.DONE})
+
+
+def test_a_result_that_tells_of_a_mark_is_an_item() -> None:
+    res = {"invocation": {"module_args": {"data": "/d"}}, "founded": {"name": "mon", "identity": "F 1"}}
+    assert list(manages("avadm_founded", "r : t", res)) == ["file /d", "founded mon F 1"]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_mark_is_in_the_ledger_before_its_phase_has_ended(bench: Bench, check: bool) -> None:
+    seen: list[dict[str, str]] = []
+    run = bench.runner.run
+
+    def tells(request, on_event, canceled):  # type: ignore[no-untyped-def]
+        on_event(Event(0, request.phase, Kind.OK, host="a", manages=("file /x", "founded etcd c1")))
+        seen.append(SiteState(bench.ledger.path, "t").founded("etcd"))
+        return run(request, on_event, canceled)
+
+    bench.runner.run = tells  # type: ignore[method-assign]
+    bench.runner.script = {"etcd": {"a": "failed"}}
+    bench.run([step("etcd", "a")], check=check)
+    assert seen == [{} if check else {"a": "c1"}]
+
+
+def test_marks_survive_the_file_its_copy_and_a_ledger_without_them(ledger: SiteState, tmp_path: Path) -> None:
+    ledger.found("mon", "stor1", "F")
+    serial = ledger.serial
+    ledger.found("mon", "stor1", "F")
+    assert ledger.serial == serial
+    other = SiteState(tmp_path / "other.json", "t")
+    other.replace(json.loads(ledger.path.read_text()))
+    assert SiteState(other.path, "t").founded("mon") == {"stor1": "F"}
+    old = {k: v for k, v in ledger.as_dict().items() if k != "founded"}
+    other.replace(old)
+    assert other.founded("mon") == {}
+
+
+def test_the_roles_are_told_and_digests_are_not(tmp_path, ledger, site_file):
+    ledger.found("mon", "stor1", "F")
+    own = bootstrap_marks.replacing(site_file.site, ("ceph",), "stor2")
+    known = bootstrap_marks.variables(ledger, site_file.site)
+    rendered = render_inventory(site_file, tmp_path / "inventory", known, own)
+    everybody = yaml.safe_load((rendered.folder / "group_vars/all.yml").read_text())
+    assert everybody["ceph_mon_founded"] == {"stor1": "F"}
+    assert yaml.safe_load((rendered.folder / "host_vars/stor2.yml").read_text())["ceph_mon_replace"] is True
+    assert "ceph_mon_replace" not in (rendered.folder / "host_vars/stor1.yml").read_text()
+
+
+def test_a_member_that_was_installed_without_marks_was_founded(ledger, site_file):
+    installed(ledger, "etcd", "stor1", "stor2")
+    assert bootstrap_marks.variables(ledger, site_file.site) == {
+        "etcd_founded": {"stor1": bootstrap_marks.LEGACY}
+    }
+    ledger.found("etcd", "stor2", "c1")
+    assert bootstrap_marks.variables(ledger, site_file.site) == {"etcd_founded": {"stor2": "c1"}}
+
+
+@pytest.mark.parametrize(("node", "known"), [("stor1", True), ("c1", False)])
+def test_monitors_that_were_installed_without_marks_were_founded_by_somebody(ledger, site_file, node, known):
+    installed(ledger, "ceph", node)
+    marks = {"ceph_mon_founded": {bootstrap_marks.EARLIER: bootstrap_marks.LEGACY}} if known else {}
+    assert bootstrap_marks.variables(ledger, site_file.site) == marks
+    ledger.found("mon", "stor1", "F")
+    assert bootstrap_marks.variables(ledger, site_file.site) == {"ceph_mon_founded": {"stor1": "F"}}
+
+
+@pytest.mark.parametrize(
+    ("phases", "node"),
+    [((), "stor1"), (("ceph", "base"), "stor1"), (("ceph",), "nobody"), (("base",), "stor1")],
+)
+def test_replacing_names_one_phase_and_one_of_its_nodes(site_file, phases, node):
+    assert "ceph: stor1" in refused(bootstrap_marks.replacing, site_file.site, phases, node)[0].wanted
+
+
+def test_the_verb_refuses_a_replacement_that_it_does_not_understand(site_file):
+    asked = ["--site", str(site_file.path), "apply", "ceph", "--replace", "nobody"]
+    done = CliRunner().invoke(cli, asked)
+    assert isinstance(done.exception, AvadmError)
+    assert done.exception.findings[0].check == "replace-what"

@@ -1,0 +1,37 @@
+"""What nodeside imports: the standard library, itself by relative names alone, and libraries of ceph's and S3's packages."""
+
+import ast
+import sys
+
+import pytest
+
+from avadm.node_bundle import FOLDER, modules
+
+FILES = sorted(FOLDER.rglob("*.py"))
+# Of packages that are there where these are imported, and names that only Python 2.7 has.
+OTHERS = {"rados", "cephfs", "boto3", "botocore", "urllib2", "httplib", "imp"}
+
+
+def absolute(path):
+    """Yield what a file imports by whole names, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(FOLDER)))
+def test_it_needs_nothing_that_is_not_on_a_node(path):
+    named = {name.split(".")[0] for name in absolute(path)}
+    assert named - sys.stdlib_module_names - OTHERS == set()
+
+
+def test_what_functions_import_is_among_the_modules_of_a_program():
+    found = modules("nodeside.volumes.provisioner")
+    parts = ("folders", "images", "map", "local", "format", "fit", "common")
+    assert set(found) >= {
+        "nodeside.kubeapi",
+        "nodeside.disks.blank",
+        *(f"nodeside.volumes.{p}" for p in parts),
+    }
