@@ -49,10 +49,20 @@ def tool(folder, *arguments):
     return subprocess.run(line, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
+def state(pid):
+    """Return a process's state as the kernel has it: R, S, D, Z."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 def hangs(process):
     """Return whether a process waits in the kernel where no signal reaches it."""
-    state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return state == "D"
+    return state(process.pid) == "D"
+
+
+def has_read(folder):
+    """Return whether the mount has read all requests: one that it has not read yet is dropped with who asked, who then dies."""
+    [note] = folder.glob("hang.*")
+    return state(note.suffix[1:]) == "S"
 
 
 def wchan(process):
@@ -72,6 +82,7 @@ def test_who_looks_into_it_hangs_until_it_is_mended(container, tmp_path):
     assert (done.returncode, done.stdout) == (0, '{"hung": 1}\n'), done.stderr
     container.stdin.write("\n")
     assert until(lambda: "fuse" in wchan(container) or "request_wait_answer" in wchan(container))
+    assert until(lambda: has_read(tmp_path))
     container.kill()
     assert until(lambda: hangs(container))
     time.sleep(0.3)
