@@ -62,14 +62,21 @@ def group_of(who: Caller, name: str) -> Group | None:
         raise
 
 
-def user_repository(who: Caller, spec: Spec) -> str | None:
-    """Return the repository of a definition's image where it is the caller's or a group's of theirs; None else."""
+def _user_image(who: Caller, spec: Spec) -> tuple[str, str, bool] | None:
+    """Return the name to pull, the repository, and whether it is theirs, of an image where users push; None for another."""
     pushed = who.services.config.user_registry
     image = named(spec.image, pushed.host, pushed.pulled) if pushed is not None else None
     if image is None:
         return None
     repository, _ = split(image.partition("/")[2])
-    return repository if owned(repository)[0] and _is_theirs(who, *owned(repository)) else None
+    kind, owner = owned(repository)
+    return (image, repository, _is_theirs(who, kind, owner)) if kind else None
+
+
+def user_repository(who: Caller, spec: Spec) -> str | None:
+    """Return the repository of a definition's image where it is the caller's or a group's of theirs; None else."""
+    found = _user_image(who, spec)
+    return found[1] if found is not None and found[2] else None
 
 
 def resolve_user_image(who: Caller, spec: Spec, where: str = "body.spec") -> Spec:
@@ -82,19 +89,12 @@ def resolve_user_image(who: Caller, spec: Spec, where: str = "body.spec") -> Spe
         ApiError: 422 for an image that is not there or not theirs, which is told in the same words; 409 while one of its
             repository is being deleted; 503 where the registry does not answer.
     """
-    pushed = who.services.config.user_registry
-    if pushed is None:
+    if (found := _user_image(who, spec)) is None:
         return spec
-    image = named(spec.image, pushed.host, pushed.pulled)
-    if image is None:
-        return spec
-    repository, _ = split(image.partition("/")[2])
-    kind, owner = owned(repository)
-    if kind == "":
-        return spec
+    image, repository, theirs = found
     own = None
-    if _is_theirs(who, kind, owner):
-        # Before the registry is asked: what goes afterwards goes only where no definition names it.
+    if theirs:
+        # Before the registry is asked: what goes afterwards goes only where no start has claimed the repository.
         deletions.wait(who, repository, where)
         try:
             own = who.services.registries.own(image)
