@@ -27,10 +27,11 @@ RATIO = 1.0, 100.0
 SLOTS = 1, 64
 
 
-BY_PRIORITY = (
+QUEUES_BY_PRIORITY = (
     select(queues).where(queues.c.deleted.is_(None)).order_by(queues.c.priority.desc(), queues.c.name)
 )
 """All queues, highest priority first."""
+POOLS_BY_NAME = select(pools).order_by(pools.c.name)
 
 
 class QueueStore(Base):
@@ -93,7 +94,7 @@ class QueueStore(Base):
     @reading
     def queues(self, connection: Connection) -> Sequence[Queue]:
         """Return all queues, highest priority first, then by name."""
-        return [records.queue(row) for row in connection.execute(BY_PRIORITY)]
+        return [records.queue(row) for row in connection.execute(QUEUES_BY_PRIORITY)]
 
     @writing
     def delete_queue(self, connection: Connection, name: str, now: datetime) -> None:
@@ -174,7 +175,7 @@ class QueueStore(Base):
     @reading
     def pools(self, connection: Connection) -> Sequence[Pool]:
         """Return all pools by name."""
-        return [records.pool(row) for row in connection.execute(select(pools).order_by(pools.c.name))]
+        return [records.pool(row) for row in connection.execute(POOLS_BY_NAME)]
 
 
 def queue_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[Any]:

@@ -14,9 +14,9 @@ from ava.db.base import reading, writing
 from ava.db.definitions import DefinitionStore
 from ava.db.lookup import group_row, user_row
 from ava.db.model_services import ModelServiceStore
-from ava.db.queues import BY_PRIORITY
+from ava.db.queues import POOLS_BY_NAME, QUEUES_BY_PRIORITY
 from ava.db.runs import RunStore
-from ava.db.tables import keys, pools
+from ava.db.tables import keys
 from ava.domain.model import Group, Kind, Pool, Queue, Run
 from ava.domain.problems import ApiError
 from ava.domain.resources import Resources
@@ -67,8 +67,8 @@ class SubmissionStore(DefinitionStore, RunStore, ModelServiceStore):
         mine = select(keys.c.name).where(keys.c.user_name == person.name, keys.c.kind == "deploy")
         group = person.default_group
         return SubmissionContext(
-            [records.queue(row) for row in connection.execute(BY_PRIORITY)],
-            [records.pool(row) for row in connection.execute(select(pools).order_by(pools.c.name))],
+            [records.queue(row) for row in connection.execute(QUEUES_BY_PRIORITY)],
+            [records.pool(row) for row in connection.execute(POOLS_BY_NAME)],
             records.group(group_row(connection, group)) if group is not None else None,
             sorted(connection.execute(mine).scalars()),
         )
