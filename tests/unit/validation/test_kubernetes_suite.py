@@ -1,5 +1,7 @@
 """The Kubernetes suite: a good cluster passes and verifies, each planted fault is seen, nothing is left behind."""
 
+import json
+import shlex
 from functools import partial
 
 import pytest
@@ -189,3 +191,13 @@ def test_single_requests_have_longer_limits_on_a_busy_machine(monkeypatch):
     monkeypatch.setattr(cluster, "patience", lambda: 3.0)
     assert cluster.patient({"requests": [], "timeout": 5}) == {"requests": [], "timeout": 15}
     assert cluster.patient([{"messages": 0}, {"timeout": 2.5}]) == [{"messages": 0}, {"timeout": 7.5}]
+
+
+def test_every_measured_session_has_a_limit_that_grows_with_the_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "patience", lambda: 3.0)
+    made, fleet = suite(tmp_path, FakeCluster())
+    execute(run, made, ["K-LB", "K-INGRESS"])
+    jobs = [
+        json.loads(shlex.split(c)[-1]) for c in fleet.commands("kubestream.py ask") if "NODE=outside" not in c
+    ]
+    assert sorted(one["timeout"] for job in jobs for one in job) == [9, 9, 15, 15]

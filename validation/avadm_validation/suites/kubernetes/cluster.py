@@ -32,7 +32,10 @@ kubectl get namespaces -o name {names} --ignore-not-found
 
 
 def patient(job: Any) -> Any:
-    """Return a tool's job, or jobs, with longer limits of single requests on a busy machine."""
+    """Return a tool's job, or jobs, with longer limits of single requests on a busy machine.
+
+    Requests that are to be refused wait as long as the others: a slow answer would pass for a refusal.
+    """
     if isinstance(job, list):
         return [patient(one) for one in job]
     return {**job, "timeout": round(job["timeout"] * patience(), 1)} if "timeout" in job else job

@@ -48,6 +48,7 @@ def run(ctx: Context) -> Outcome:
         "times": int(ctx.params["sessions"]),
         "messages": 5,
         "pause_s": ctx.params["pause_s"],
+        "timeout": 5,
     }
     told = cluster.outside("kubestream.py", "ask", [sessions], 120 + 10 * int(ctx.params["sessions"]))
     inputs = {

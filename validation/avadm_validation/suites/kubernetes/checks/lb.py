@@ -47,7 +47,7 @@ def run(ctx: Context) -> Outcome:
 
     cluster.wait(lambda: connected("true"), float(ctx.params["open_s"]))
     ctx.step("connections from outside", many)
-    sessions = {**to, "times": many, "messages": 5, "pause_s": ctx.params["pause_s"]}
+    sessions = {**to, "times": many, "messages": 5, "pause_s": ctx.params["pause_s"], "timeout": 5}
     closed = {**to, "port": KUBELET, "timeout": 3}
     told = cluster.outside("kubestream.py", "ask", [sessions, closed], 120 + 10 * many)
     pods = cluster.pods("app=stream")
