@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean bench-controller bench-scheduler bench-growth
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 generated clean bench-controller bench-scheduler bench-growth
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -17,98 +17,97 @@ $(STAMP): pyproject.toml ava/pyproject.toml scripts/setup
 	@scripts/setup $(VENV)
 	@touch $@
 
-setup: $(STAMP) ## Make the virtual environment (.venv) with everything pinned.
+# Takes a second; writes what is missing or stale alone.
+generated: $(STAMP)
+	@$(BIN)/python scripts/generate
 
-demo: $(STAMP) ## Bring up the lab, install the whole stack over ssh, measure it, write the report.
+setup: generated ## Make the virtual environment (.venv) with everything pinned, and the files that are generated.
+
+demo: generated ## Bring up the lab, install the whole stack over ssh, measure it, write the report.
 	@scripts/demo
 
 # Debian 11 is a lab of its own, beside the usual one.
 demo-bullseye test-bullseye: export AVADM_LAB_DIR = $(CURDIR)/.lab-bullseye
 
 demo-bullseye: MASTERS ?= 0
-demo-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7 (MASTERS=1: with Kubernetes).
+demo-bullseye: generated ## The same on Debian 11: ceph 14.2, modules under python 2.7 (MASTERS=1: with Kubernetes).
 	@scripts/demo --release bullseye --masters $(MASTERS)
 
-vm: $(STAMP) ## Try what needs a kernel in virtual machines: LVM, krbd, cephfs, ip_vs; STAGE=site: debian-12 from bootstrap on (as root; no KVM).
+vm: generated ## Try what needs a kernel in virtual machines: LVM, krbd, cephfs, ip_vs; STAGE=site: debian-12 from bootstrap on (as root; no KVM).
 	@$(BIN)/python scripts/vm-check $(STAGE)
 
-demo-storage: $(STAMP) ## The same without Kubernetes: six nodes, nothing to build.
+demo-storage: generated ## The same without Kubernetes: six nodes, nothing to build.
 	@scripts/demo --masters 0
 
-lab-down: $(STAMP) ## Remove the lab and all that it made; caches stay.
+lab-down: generated ## Remove the lab and all that it made; caches stay.
 	@$(BIN)/avadm lab down --engine
 
 test: lint unit test-platform test-core ## What CI runs: lint, unit tests, the platform's parts, then a lab with everything and one pass over each component.
 
-test-full: $(STAMP) ## All there is, for hours and unattended; resumes where it stopped stopped, ends in one table (takes the lab down).
+test-full: generated ## All there is, for hours and unattended; resumes where it stopped stopped, ends in one table (takes the lab down).
 	@$(BIN)/python scripts/test-full $(STAGES)
 
-lint: $(STAMP) ## ruff, mypy, yamllint, ansible-lint, shellcheck.
+lint: generated ## ruff, mypy, yamllint, ansible-lint, shellcheck.
 	@scripts/lint
 
 # One process more than cores: many tests wait.
-unit: $(STAMP) ## Unit tests: minutes.
+unit: generated ## Unit tests: minutes.
 	@scripts/tools
 	@$(BIN)/pytest tests/unit -m "not slow" -n 3 --dist loadfile
 
-test-platform: $(STAMP) ## The platform's parts against a real PostgreSQL and a real API server.
+test-platform: generated ## The platform's parts against a real PostgreSQL and a real API server.
 	@scripts/test-platform
 
-test-core: $(STAMP) ## Bring up the lab, install, look whether a second run changes nothing, one pass over each component.
+test-core: generated ## Bring up the lab, install, look whether a second run changes nothing, one pass over each component.
 	@scripts/test-lab core
 
-test-lab: $(STAMP) ## The same with all tests that plant no slow faults, and everything installed again (changes nothing).
+test-lab: generated ## The same with all tests that plant no slow faults, and everything installed again (changes nothing).
 	@scripts/test-lab
 
-test-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
+test-bullseye: generated ## The same on Debian 11: ceph 14.2, modules under python 2.7.
 	@scripts/test-lab "lab and not slow" --release bullseye --masters 0
 
-test-storage: $(STAMP) ## The same without Kubernetes.
+test-storage: generated ## The same without Kubernetes.
 	@scripts/test-lab "lab and not slow" --masters 0
 
 # Three masters are a lab of its own too: two workers and no ceph, so that it fits beside the usual one.
 lab-ha test-ha: export AVADM_LAB_DIR = $(CURDIR)/.lab-ha
 lab-ha test-ha: export AVADM_SITE = $(CURDIR)/.lab-ha/site.yml
 
-lab-ha: $(STAMP) ## A lab with three masters: etcd, API behind a virtual address, elected controllers.
+lab-ha: generated ## A lab with three masters: etcd, API behind a virtual address, elected controllers.
 	@scripts/lab-install --masters 3 --storage 0 --compute 2
 
 test-ha: lab-ha ## Plant faults on that lab: lost masters, members, address, daemons, nodes (slow).
 	@$(BIN)/pytest tests/lab/kubernetes -m "lab and slow"
 
 # One lab with Kubernetes at a time: two cores.
-test-faults: $(STAMP) ## Plant faults on the lab, remove it, then the same on three masters (slow).
+test-faults: generated ## Plant faults on the lab, remove it, then the same on three masters (slow).
 	@scripts/test-lab "lab and slow"
 	@$(BIN)/avadm lab down
 	@$(MAKE) --no-print-directory test-ha
 
-molecule: $(STAMP) ## Each role up to docker alone on a small lab, then etcd, masters and gateways on several nodes: converge twice, verify; the awkward cases.
+molecule: generated ## Each role up to docker alone on a small lab, then etcd, masters and gateways on several nodes: converge twice, verify; the awkward cases.
 	@scripts/molecule $(SCENARIO)
 
-bench: $(STAMP) ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).
+bench: generated ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).
 	@$(BIN)/python scripts/sshd
 	@$(BIN)/python bench/run.py
 
-bench-controller: $(STAMP) ## What a whole apply costs the controller at 8 and 64 hosts, over hollow nodes (root; HOSTS="8 64 256").
+bench-controller: generated ## What a whole apply costs the controller at 8 and 64 hosts, over hollow nodes (root; HOSTS="8 64 256").
 	@$(BIN)/python scripts/sshd
 	@$(BIN)/python bench/controller.py $(HOSTS)
 
-bench-scheduler: $(STAMP) ## AVA's scheduler beside kube-scheduler 1.9.11 on one real API server, 256 hollow nodes (5 minutes).
+bench-scheduler: generated ## AVA's scheduler beside kube-scheduler 1.9.11 on one real API server, 256 hollow nodes (5 minutes).
 	@$(BIN)/python -m bench.ava_scheduler
 
-bench-growth: $(STAMP) ## AVA's API and ledger with 1,000 users and 100,000 finished runs beside a tenth of that (10 minutes).
+bench-growth: generated ## AVA's API and ledger with 1,000 users and 100,000 finished runs beside a tenth of that (10 minutes).
 	@$(BIN)/python -m bench.ava_growth
 
-bench-256: $(STAMP) ## Preflight of 256 simulated hosts, with real sshd and probes.
+bench-256: generated ## Preflight of 256 simulated hosts, with real sshd and probes.
 	@$(BIN)/python scripts/sshd
 	@scripts/bench-preflight 256
 
-dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.
-	@$(BIN)/python roles/grafana/dashboards/build.py
-	@$(BIN)/python scripts/log-rules
-	@$(BIN)/python scripts/alerts-table
-
-reference: $(STAMP) ## Generate the pages that are made of the code and of the tests' data: docs/reference, tables, risks, bad input, negative controls.
+reference: generated ## Generate the pages that are made of the code and of the tests' data: docs/reference, tables, risks, bad input, negative controls.
 	@for page in reference doctor-table risks-table ports-table bad-input negative-controls; do \
 		$(BIN)/python scripts/$$page; done
 

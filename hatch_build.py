@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ CONTENT = (
     "templates",
 )
 """Files and folders of the repository that an installed avadm needs."""
+GENERATED = ("roles/grafana/files/dashboards/*.json", "roles/prometheus/files/rules/log_troubles.yml", "docs/generated/*")
+"""What scripts/generate writes into these folders, and git does not track; the pages are there after `make docs` alone."""
 LEFT_OUT = (".png", ".svg")
 """Pictures of the documentation, which nothing reads on a controller."""
 
@@ -36,9 +39,10 @@ LEFT_OUT = (".png", ".svg")
 def content(root: Path) -> dict[str, Path]:
     """Return the files of ``avadm/content``: path in it to path on disk; symbolic links are followed.
 
-    Only what git tracks, where there is git: a site file, a vault or a key that lies in the checkout is in no wheel.
+    Only what git tracks, where there is git, and what is generated: a site file, a vault or a key that lies in the checkout
+    is in no wheel.
     """
-    tracked = list(_tracked(root))
+    tracked = [*_tracked(root), *(p.relative_to(root).as_posix() for g in GENERATED for p in root.glob(g))]
     found: dict[str, Path] = {}
     for name in tracked:
         path = root / name
@@ -87,7 +91,8 @@ class CustomBuildHook(BuildHookInterface[Any]):
     """Adds the files to the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the files; hatchling calls it before it packs. An editable install uses the checkout's."""
+        """Generate what roles install and add the files; hatchling calls it before it packs. An editable install uses the checkout's."""
+        subprocess.run([sys.executable, str(Path(self.root) / "scripts/generate")], check=True)
         if version == "editable":
             return
         root, self._folder = Path(self.root), tempfile.TemporaryDirectory()

@@ -165,7 +165,7 @@ def test_runs_and_the_default_site_are_kept_beside_the_site_file(wheels, install
     assert said[2].endswith("site-packages/avadm/content")
 
 
-def test_a_wheel_has_what_git_has_and_nothing_else_of_the_checkout(wheels):
+def test_a_wheel_has_what_git_has_and_what_is_generated(wheels):
     stray = ROOT / "inventory" / "stray.vault-pass"
     stray.write_text("secret\n")
     try:
@@ -177,6 +177,7 @@ def test_a_wheel_has_what_git_has_and_nothing_else_of_the_checkout(wheels):
         stray.unlink()
     assert "inventory/stray.vault-pass" not in found
     assert "inventory/small.yml" in found
+    assert "roles/grafana/files/dashboards/fleet.json" in found
     # The link of module_utils to nodeside is followed.
     assert "plugins/module_utils/nodeside/lock.py" in found
     assert {f"avadm/content/{n}" for n in found} <= names(wheels[ROOT.name])

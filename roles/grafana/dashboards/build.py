@@ -1,9 +1,6 @@
-"""Writes ../files/dashboards/*.json: `make dashboards`, or with --check says which are stale."""
+"""The dashboards, which scripts/generate writes to ../files/dashboards."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 import ava_platform
 import cache
@@ -18,8 +15,7 @@ import kubernetes
 import logs
 import objects
 
-TARGET = Path(__file__).parents[1] / "files" / "dashboards"
-DASHBOARDS = {
+BUILDERS = {
     "ava": ava_platform.build,
     "cache": cache.build,
     "ceph": ceph.build,
@@ -35,27 +31,6 @@ DASHBOARDS = {
 }
 
 
-def stale() -> list[str]:
-    """Return the names of dashboards whose file is not what the code makes."""
-    return [n for n, build in DASHBOARDS.items() if not _path(n).exists() or _path(n).read_text() != build()]
-
-
-def main() -> int:
-    """Write what is stale, or with --check only name it and return 1."""
-    names = stale()
-    if "--check" in sys.argv[1:]:
-        for name in names:
-            print(f"{_path(name)} is not what the code makes; run `make dashboards`.")
-        return 1 if names else 0
-    for name in names:
-        _path(name).write_text(DASHBOARDS[name]())
-        print(f"wrote {_path(name)}")
-    return 0
-
-
-def _path(name: str) -> Path:
-    return TARGET / f"{name}.json"
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def dashboards() -> dict[str, str]:
+    """Return grafana's JSON of each dashboard by name."""
+    return {name: build() for name, build in BUILDERS.items()}
