@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ava.services import serializers
-from ava.schemas.runs import ClusterOut, NodeOut
-from ava.services.context import Context
 from ava.domain.model import Pool
+from ava.domain.placement.capacity import ClusterCapacity, part, rooms
 from ava.domain.placement.cluster_selector import ANY
 from ava.domain.placement.feasibility import infeasible_reasons
 from ava.domain.placement.pools import pool_for, usable
-from ava.domain.placement.capacity import ClusterCapacity, part, rooms
 from ava.domain.problems import Problem
 from ava.domain.spec import Spec
 from ava.domain.states import STALE
+from ava.schemas.runs import ClusterOut, NodeOut
+from ava.services import serializers
+from ava.services.context import Context
 
 
 def known(services: Context) -> dict[str, ClusterCapacity]:

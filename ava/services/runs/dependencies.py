@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ava.services.auth.caller import Caller
 from ava.domain.model import Kind
 from ava.domain.names import is_id
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Spec
+from ava.services.auth.caller import Caller
 
 
 def predecessors(who: Caller, spec: Spec) -> list[str]:

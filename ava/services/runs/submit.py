@@ -5,21 +5,21 @@ from __future__ import annotations
 import secrets
 
 from ava.db.submissions import Submission
+from ava.domain.model import Definition, Kind, Run, User
+from ava.domain.model_services import clamp
+from ava.domain.outline import size_problems
+from ava.domain.problems import ApiError, Problem, taken
+from ava.domain.quota import never_fits
+from ava.domain.spec import Spec
 from ava.services import metrics
-from ava.services.runs import capacity
 from ava.services.auth.caller import Caller
-from ava.services.runs.dependencies import predecessors
-from ava.services.registry.client import resolve_command
 from ava.services.registry import deletions
+from ava.services.registry.client import resolve_command
 from ava.services.registry.repositories import resolve_user_image, user_repository
+from ava.services.runs import capacity
+from ava.services.runs.dependencies import predecessors
 from ava.services.runs.rules import Site, problems
 from ava.services.runs.rules.images import resolve_catalog_image
-from ava.domain.model import Definition, Kind, Run, User
-from ava.domain.outline import size_problems
-from ava.domain.problems import Problem, ApiError, taken
-from ava.domain.quota import never_fits
-from ava.domain.model_services import clamp
-from ava.domain.spec import Spec
 
 Body = dict[str, object]
 
@@ -96,9 +96,7 @@ def taken_name(who: Caller, kind: Kind, name: str, spec: Spec) -> list[Problem]:
     return list(taken(kind, name, found[0].id, "definition-exists").problems)
 
 
-def submit(
-    who: Caller, kind: Kind, name: str, spec: Spec, key: str | None, *, replace: bool = True
-) -> Run:
+def submit(who: Caller, kind: Kind, name: str, spec: Spec, key: str | None, *, replace: bool = True) -> Run:
     """Store a definition and start it, both or neither; the same key again is the same run.
 
     Raises:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from ava.domain.problems import Problem
+from ava.domain.spec import Spec
 from ava.services.runs.rules.code import git, variables
 from ava.services.runs.rules.images import image
 from ava.services.runs.rules.roles import distributed, roles
 from ava.services.runs.rules.serving import serving
 from ava.services.runs.rules.site import Site
 from ava.services.runs.rules.whole import data_sets, disk, kind, named, ratios, slots
-from ava.domain.problems import Problem
-from ava.domain.spec import Spec
 
 
 def problems(spec: Spec, site: Site) -> list[Problem]:

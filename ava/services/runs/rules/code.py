@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from ava.services.runs.rules.site import Site, some
 from ava.domain.mpi import ENVIRONMENT
 from ava.domain.problems import Problem
 from ava.domain.spec import Distributed, Git, Spec
+from ava.services.runs.rules.site import Site, some
 
 RESERVED = re.compile(
     r"^(AVA_.*|TF_CONFIG|NVIDIA_.*|CUDA_VISIBLE_DEVICES|LD_PRELOAD|KUBERNETES_.*|OMPI_MCA_plm_.*)$"

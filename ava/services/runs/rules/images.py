@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ava.services.runs.rules.site import Site, some
 from ava.domain.problems import Problem
 from ava.domain.spec import Spec
 from ava.images.catalogue import Offered, known
+from ava.services.runs.rules.site import Site, some
 
 
 def image(spec: Spec, site: Site, at: str) -> list[Problem]:

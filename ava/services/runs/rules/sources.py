@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ava.services.config import Config
 from ava.domain.names import shown
-from ava.domain.problems import Problem, ApiError
+from ava.domain.problems import ApiError, Problem
+from ava.services.config import Config
 
 
 def allowed(source: Mapping[str, Any], config: Config) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ava.services.runs.rules.site import Site, some
 from ava.domain.model import Pool
 from ava.domain.placement.cluster_selector import ANY
 from ava.domain.placement.pools import pool_for, share_problems, usable
 from ava.domain.problems import Problem
 from ava.domain.spec import Distributed, Spec
+from ava.services.runs.rules.site import Site, some
 
 
 def kind(spec: Spec, at: str) -> list[Problem]:
