@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 generated clean bench-controller bench-scheduler bench-growth
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 generated docs dist clean bench-controller bench-scheduler bench-growth
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -107,9 +107,12 @@ bench-256: generated ## Preflight of 256 simulated hosts, with real sshd and pro
 	@$(BIN)/python scripts/sshd
 	@scripts/bench-preflight 256
 
-reference: generated ## Generate the pages that are made of the code and of the tests' data: docs/reference, tables, risks, bad input, negative controls.
-	@for page in reference doctor-table risks-table ports-table bad-input negative-controls; do \
-		$(BIN)/python scripts/$$page; done
+docs: generated ## Generate docs/reference/generated: verbs, keys and schemas of files, role variables, ports, alerts, checks, holes.
+	@$(BIN)/python scripts/generate docs
+
+dist: docs ## Build the wheels of avadm, of AVA and of its client into dist/.
+	@for project in . ava distributions/ava-client; do \
+		(cd $$project && $(CURDIR)/$(BIN)/python -P -m hatchling build -t wheel -d $(CURDIR)/dist); done
 
 clean: ## Remove the virtual environment and build leftovers (not the lab, not the caches).
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .ansible installer/*.egg-info

@@ -30,7 +30,11 @@ CONTENT = (
     "templates",
 )
 """Files and folders of the repository that an installed avadm needs."""
-GENERATED = ("roles/grafana/files/dashboards/*.json", "roles/prometheus/files/rules/log_troubles.yml", "docs/generated/*")
+GENERATED = (
+    "roles/grafana/files/dashboards/*.json",
+    "roles/prometheus/files/rules/log_troubles.yml",
+    "docs/reference/generated/*",
+)
 """What scripts/generate writes into these folders, and git does not track; the pages are there after `make docs` alone."""
 LEFT_OUT = (".png", ".svg")
 """Pictures of the documentation, which nothing reads on a controller."""
@@ -91,7 +95,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
     """Adds the files to the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Generate what roles install and add the files; hatchling calls it before it packs. An editable install uses the checkout's."""
+        """Generate what roles install, and add the files; hatchling calls it before it packs.
+
+        An editable install uses the checkout's.
+        """
         subprocess.run([sys.executable, str(Path(self.root) / "scripts/generate")], check=True)
         if version == "editable":
             return

@@ -1,4 +1,4 @@
-"""One planted fault and what a check must make of it, a row of docs/negative-controls.md; how the lab plants it."""
+"""One planted fault and what a check must make of it (a row of the page negative-controls); how the lab plants it."""
 
 from dataclasses import dataclass
 

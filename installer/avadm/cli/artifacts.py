@@ -32,7 +32,8 @@ _STYLE = {
 }
 _UNPATCHED = Finding(
     check="artifact-unpatched",
-    what="What is fetched has none of the security patches of docs/risks.md; `avadm doctor` reports it as open.",
+    what="What is fetched has none of the security patches of docs/reference/generated/risks.md; "
+    "`avadm doctor` reports it as open.",
     where="avadm artifacts fetch",
     remedy="Run `avadm artifacts build` to replace it.",
     severity=Severity.WARNING,
@@ -81,7 +82,7 @@ def build(app: App, names: tuple[str, ...], jobs: int, again: bool, as_json: boo
 @click.option(
     "--unpatched",
     is_flag=True,
-    help="Required: accept programs without the security patches of docs/risks.md.",
+    help="Required: accept programs without the security patches of docs/reference/generated/risks.md.",
 )
 @_jobs
 @_again

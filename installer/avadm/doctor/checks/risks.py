@@ -62,8 +62,8 @@ CHECKS = (
         "known-holes",
         "risks",
         "a server of Kubernetes that is not the patched build or has a dangerous flag; a package without a fix",
-        "docs/risks.md says what each hole is. `avadm artifacts build` and `avadm apply` bring the patched build and the flags; "
-        "packages by the system's updates, or pinned in the profile.",
+        "docs/reference/generated/risks.md says what each hole is. `avadm artifacts build` and `avadm apply` bring the "
+        "patched build and the flags; packages by the system's updates, or pinned in the profile.",
         "defences",
         _holes,
         roles=("master", "worker"),
