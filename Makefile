@@ -47,7 +47,7 @@ test: lint unit test-platform test-core ## What CI runs: lint, unit tests, the p
 test-full: generated ## All there is, for hours and unattended; resumes where it stopped stopped, ends in one table (takes the lab down).
 	@$(BIN)/python scripts/test-full $(STAGES)
 
-lint: generated ## ruff, mypy, yamllint, ansible-lint, shellcheck.
+lint: generated ## ruff, mypy, yamllint, ansible-lint, shellcheck, import-linter, words, commit subjects, changelog fragments.
 	@scripts/lint
 
 # One process more than cores: many tests wait.
