@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 generated docs dist clean bench-controller bench-scheduler bench-growth
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit unit-slow accept test-platform-slow test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 generated docs dist clean bench-controller bench-scheduler bench-growth
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,8 +44,8 @@ lab-down: generated ## Remove the lab and all that it made; caches stay.
 
 test: lint unit test-platform test-core ## What CI runs: lint, unit tests, the platform's parts, then a lab with everything and one pass over each component.
 
-test-full: generated ## All there is, for hours and unattended; resumes where it stopped stopped, ends in one table (takes the lab down).
-	@$(BIN)/python scripts/test-full $(STAGES)
+test-full: generated ## All there is, for hours and unattended; a stage that passed for this tree is not repeated (takes the lab down).
+	@scripts/test-full $(STAGES)
 
 lint: generated ## ruff, mypy, yamllint, ansible-lint, shellcheck, import-linter, words, commit subjects, changelog fragments.
 	@scripts/lint
@@ -55,8 +55,14 @@ unit: generated ## Unit tests: minutes.
 	@scripts/tools
 	@$(BIN)/pytest tests/unit -m "not slow" -n 3 --dist loadfile
 
+unit-slow: generated ## Unit tests of many random or exhaustive cases.
+	@$(BIN)/pytest tests/unit -m slow
+
 test-platform: generated ## The platform's parts against a real PostgreSQL and a real API server.
 	@scripts/test-platform
+
+test-platform-slow: generated ## Planted faults on the platform's parts.
+	@scripts/test-platform "platform and slow"
 
 test-core: generated ## Bring up the lab, install, look whether a second run changes nothing, one pass over each component.
 	@scripts/test-lab core
@@ -64,10 +70,13 @@ test-core: generated ## Bring up the lab, install, look whether a second run cha
 test-lab: generated ## The same with all tests that plant no slow faults, and everything installed again (changes nothing).
 	@scripts/test-lab
 
-test-bullseye: generated ## The same on Debian 11: ceph 14.2, modules under python 2.7.
+accept: generated ## Measure what runs on the lab.
+	@$(BIN)/avadm accept run --effort quick
+
+test-bullseye: generated ## The same as test-lab on Debian 11: ceph 14.2, modules under python 2.7.
 	@scripts/test-lab "lab and not slow" --release bullseye --masters 0
 
-test-storage: generated ## The same without Kubernetes.
+test-storage: generated ## The same as test-lab without Kubernetes.
 	@scripts/test-lab "lab and not slow" --masters 0
 
 # Three masters are a lab of its own too: two workers and no ceph, so that it fits beside the usual one.
@@ -78,7 +87,7 @@ lab-ha: generated ## A lab with three masters: etcd, API behind a virtual addres
 	@scripts/lab-install --masters 3 --storage 0 --compute 2
 
 test-ha: lab-ha ## Plant faults on that lab: lost masters, members, address, daemons, nodes (slow).
-	@$(BIN)/pytest tests/lab/kubernetes -m "lab and slow"
+	@$(BIN)/pytest tests/lab/kubernetes -m "lab and slow" --junitxml="runs/$$(date -u +%Y%m%dT%H%M%SZ)-tests.xml"
 
 # One lab with Kubernetes at a time: two cores.
 test-faults: generated ## Plant faults on the lab, remove it, then the same on three masters (slow).

@@ -13,20 +13,22 @@ import testinfra
 
 from avadm.cli.main import App
 from tests.lab.faults.planting import sweep
-from tests.lab.record import ROWS, Tried, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401  hooks
 from tests.lab.second_apply import second_run  # noqa: F401  a fixture
-from tests.lab.tiers import TIERS
 
 
 def pytest_collection_modifyitems(items):
     """Run first what must see the lab as it was installed: the doctor also reads what planted faults leave in journals."""
+    for item in (item for item in items if item.path.is_relative_to(Path(__file__).parent)):
+        marks = {mark.name for mark in item.iter_markers()}
+        if "lab" not in marks or {"core", "slow"} <= marks:
+            raise pytest.UsageError(f"{item.nodeid}: wanted: the marker lab, and not both core and slow")
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
 def pytest_sessionfinish(session):
     """Fail a pass over the core in which something was skipped: its lab lacks a part, which then was not looked at."""
     shown = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = shown.stats.get("skipped", []) if session.config.option.markexpr == TIERS["core"] else []
+    skipped = shown.stats.get("skipped", []) if session.config.option.markexpr == "core" else []
     if skipped:
         shown.write_line(f"\nskipped, and so not tested: {', '.join(one.nodeid for one in skipped)}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -98,13 +100,25 @@ def lab():
     return found
 
 
+@dataclass
+class Tried:
+    """One planted fault: ``came`` is what was seen, filled in by the test."""
+
+    part: str
+    planted: str
+    wanted: str
+    came: str = ""
+
+
 @pytest.fixture
-def tried(request):
-    """Return a function that notes what a test plants; the table of them is printed and stored at the end."""
-    rows = request.config.stash.setdefault(ROWS, [])
+def tried(record_property):
+    """Return a function that notes what a test plants; the JUnit file has it, for `scripts/generate faults`."""
+    rows = []
 
     def note(part, planted, wanted):
-        rows.append(Tried(part, planted, wanted, request.node.nodeid))
+        rows.append(Tried(part, planted, wanted))
         return rows[-1]
 
-    return note
+    yield note
+    for row in rows:
+        record_property("fault", json.dumps(vars(row)))

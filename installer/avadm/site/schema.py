@@ -45,7 +45,7 @@ def _table(path: str, model: type[BaseModel]) -> str:
     lines = [f"### {title}", "", about, "", "| key | type | default | meaning |", "| --- | --- | --- | --- |"]
     for name, info in model.model_fields.items():
         cells = (f"`{name}`", type_of(info), default_of(info), info.description or "")
-        lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
+        lines.append("| " + " | ".join(" ".join(c.replace("|", "\\|").split()) for c in cells) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -3,10 +3,10 @@
 import json
 import re
 import subprocess
+from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from tests.lab.record import Tried, write
 from tests.unit.fakes.scripts import ROOT, load
 
 
@@ -51,25 +51,46 @@ def test_rows_of_a_table_are_whole(pages):
             assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.strip().split("\n")}) == 1
 
 
+def junit(path, *tests):
+    """Write a JUnit file of tests as pytest does: name, seconds, the message of a failure, and the faults that it planted."""
+    cases = ""
+    for name, seconds, failure, *faults in tests:
+        found = "".join(f'<property name="fault" value={quoteattr(json.dumps(f))} />' for f in faults)
+        failed = f"<failure message={quoteattr(failure)}>trace</failure>" if failure else ""
+        cases += f'<testcase classname="tests.lab.t" name="{name}" time="{seconds}">'
+        cases += f"<properties>{found}</properties>{failed}</testcase>"
+    path.write_text(f'<testsuites><testsuite name="pytest">{cases}</testsuite></testsuites>')
+    return str(path)
+
+
 def test_a_later_run_of_a_fault_replaces_its_row_and_keeps_the_others_and_the_notes(
     generate, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(generate, "FAULTS", tmp_path / "faults.json")
-    rows = [Tried("reboot", "stor1 | power", "back", "t::a", "it stays away", False, 3.4)]
-    rows += [Tried("kill", "x", "y", "t::b", "y", True, 1)]
-    first = str(write(rows, tmp_path / "1"))
-    rows = [Tried("reboot", "stor1 | power", "back", "t::a", "all back", True, 3.6)]
-    rows += [Tried("negative control", "slow link", "A-FS1 FAIL", "t::c", "A-FS1 FAIL", True, 20)]
-    second = str(write(rows, tmp_path / "2"))
-    for argv in (["--note=on one machine", first], [second]):
+    names = "part", "planted", "wanted", "came"
+    reboot = dict(zip(names, ("reboot", "stor1 | power", "back", "all back"), strict=True))
+    kill = dict(zip(names, ("kill", "x", "y", "y"), strict=True))
+    slow = dict(zip(names, ("negative control", "slow link", "A-FS1 FAIL", "A-FS1 FAIL"), strict=True))
+    first = junit(
+        tmp_path / "1.xml", ("test_a", 3.4, "it stays away\nfor long", reboot), ("test_b", 1, "", kill)
+    )
+    second = junit(
+        tmp_path / "2.xml", ("test_a", 3.6, "", reboot), ("test_c", 20, "", slow), ("test_d", 1, "")
+    )
+    for argv, came in (
+        (["--note=on one machine", first], "NOT AS WANTED: it stays away"),
+        ([second], "all back"),
+    ):
         monkeypatch.setattr("sys.argv", ["generate", "faults", *argv])
         assert generate.main() == 0
-    assert len(json.loads((tmp_path / "faults.json").read_text())["rows"]) == 3
+        assert f"| reboot | stor1 \\| power | back | {came} |" in generate.faults()
+    rows = json.loads((tmp_path / "faults.json").read_text())["rows"]
+    assert [r["test"] for r in rows] == [f"tests/lab/t.py::test_{x}" for x in "bac"]
     faults, controls = generate.faults().split("## Negative controls of acceptance")
     assert "| reboot | stor1 \\| power | back | all back | passed | 4 |" in faults
     assert "| kill | x | y | y | passed | 1 |" in faults
-    assert "on one machine" in faults and "it stays away" not in faults
-    assert "slow link" in controls and "slow link" not in faults
+    assert "on one machine" in faults and "slow link" not in faults
+    assert "slow link" in controls
 
 
 @pytest.mark.parametrize("argv", [["faults"], ["faults", "--note=x"], ["nothing"]])
