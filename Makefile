@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit unit-slow accept test-platform-slow test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 generated docs dist clean bench-controller bench-scheduler bench-growth
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit unit-slow accept test-platform-slow test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 generated reference docs dist clean bench-controller bench-scheduler bench-growth
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -116,10 +116,13 @@ bench-256: generated ## Preflight of 256 simulated hosts, with real sshd and pro
 	@$(BIN)/python scripts/sshd
 	@scripts/bench-preflight 256
 
-docs: generated ## Generate docs/reference/generated: verbs, keys and schemas of files, role variables, ports, alerts, checks, holes.
+reference: generated ## Generate docs/reference/generated: verbs, keys and schemas of files, role variables, ports, alerts, checks, holes.
 	@$(BIN)/python scripts/generate docs
 
-dist: docs ## Build the wheels of avadm, of AVA and of its client into dist/.
+docs: reference ## Build the documentation as a site in build/site.
+	@$(BIN)/mkdocs build --quiet
+
+dist: reference ## Build the wheels of avadm, of AVA and of its client into dist/.
 	@for project in . ava distributions/ava-client; do \
 		(cd $$project && $(CURDIR)/$(BIN)/python -P -m hatchling build -t wheel -d $(CURDIR)/dist); done
 

@@ -2,7 +2,7 @@
 """What the packet filter costs: the same traffic to a node without it and with it, in turns, between two namespaces.
 
 Frames of 1500 bytes, not put together by the sender, so that each is judged by itself as on a real network. Needs root, nft
-and iperf3. Prints a table and stores it in runs/bench; --document writes it into docs/performance.md.
+and iperf3. Prints a table and stores it in runs/bench; --document writes it into evidence/performance.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from avadm.components.packet_filter.variables import texts
 from avadm.site.load import load
 
 ROOT = Path(__file__).parents[1]
-DOCUMENT = ROOT / "docs/performance.md"
+DOCUMENT = ROOT / "evidence/performance.md"
 MARK = "<!-- packet filter: written by bench/packet_filter.py --document -->"
 SITE, NODE, PEER = load(ROOT / "inventory/dgx-256.yml").site, "dgx100", "dgx101"
 """A GPU node of a full site has the most rules, and sets of 256 addresses."""
@@ -130,7 +130,7 @@ def rows(found: dict[str, dict[str, list[float]]]) -> list[tuple[str, str, str, 
 
 
 def section(stored: dict[str, object]) -> str:
-    """Return the section of docs/performance.md."""
+    """Return the section of evidence/performance.md."""
     lines = [MARK, "", "## The packet filter", ""]
     lines += [
         "The same traffic to a GPU node of a site of 256, without and with its rules, between two namespaces of one machine",
@@ -150,7 +150,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md")
+    parser.add_argument(
+        "--document", action="store_true", help="write the figures into evidence/performance.md"
+    )
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.inside:

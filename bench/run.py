@@ -2,7 +2,7 @@
 
 Each ratio is of one run on one machine: the floor (bench/floor) and `avadm apply base ceph` run one after the other on
 the same lab recreated, with the same warm package cache. Figures go to runs/bench/TIME.json and the table is printed;
-docs/performance.md is written from the JSON by ``bench/run.py --document FILE``.
+evidence/performance.md is written from the JSON by ``bench/run.py --document FILE``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parent.parent
 LAB = ROOT / ".lab-bench"
 RUNS = ROOT / "runs" / "bench"
-DOCUMENT = ROOT / "docs" / "performance.md"
+DOCUMENT = ROOT / "evidence" / "performance.md"
 NODES = ("--name", "bench", "--subnet", "10.77.99.0/24", "--masters", "0", "--with", "none")
 SSHD = Path("/usr/sbin/sshd")
 AVADM = (sys.executable, "-m", "avadm")
@@ -193,14 +193,14 @@ def cells(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def others() -> str:
-    """Return the sections of docs/performance.md that other measurements wrote; each has a marker before it."""
+    """Return the sections of evidence/performance.md that other measurements wrote; each has a marker before it."""
     text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.is_file() else ""
     _, marker, rest = text.partition("<!-- ")
     return f"\n{marker}{rest}" if marker else ""
 
 
 def document(figures: Mapping[str, Any]) -> str:
-    """Return docs/performance.md."""
+    """Return evidence/performance.md."""
     cpu = figures["costs"]["avadm apply, all phases"]["cpu_s"]
     lines = [
         "# Performance",
@@ -242,7 +242,7 @@ def main() -> int:
     """Measure (or write the document from a file); exit status 1 where a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--document", type=Path, metavar="FILE", help="write docs/performance.md from this file and end"
+        "--document", type=Path, metavar="FILE", help="write evidence/performance.md from this file and end"
     )
     given = parser.parse_args()
     if given.document:

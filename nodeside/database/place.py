@@ -132,7 +132,8 @@ def settled(path=SETTINGS):
             return Place(json.load(source))
     except OSError:
         raise BackupError(
-            "%s is not there: this site has no backups of PostgreSQL. Remedy: docs/database.md" % path
+            "%s is not there: this site has no backups of PostgreSQL. Remedy: docs/how-to/back-up-and-restore.md"
+            % path
         ) from None
 
 

@@ -2,7 +2,7 @@
 """Disk safety (design.md, 8): whether a device that naming found is proven blank.
 
 A device is blank only if every probe succeeded and found nothing; any doubt is a refusal with its reason
-(K1). Nothing here writes. docs/disk-safety.md says what is proven and what cannot be.
+(K1). Nothing here writes. docs/explanation/disk-safety.md says what is proven and what cannot be.
 """
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,5 @@
 # Runs on nodes: python 2.7 and 3.
-"""Which device an approval means, and that it is the same one all the time (docs/disk-safety.md).
+"""Which device an approval means, and that it is the same one all the time (docs/explanation/disk-safety.md).
 
 Nothing here writes.
 """

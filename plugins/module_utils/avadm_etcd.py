@@ -142,7 +142,7 @@ def may_leave(leaving, members, healthy):
         raise MemberError(
             "%s is not removed from etcd: the others could not continue without it. Healthy among them: %d of %d,"
             " at least %d are needed%s. Remedy: fix the others first; see `journalctl -u etcd` there. If most are"
-            " lost for good, restore a snapshot (docs/kubernetes.md)."
+            " lost for good, restore a snapshot (docs/how-to/back-up-and-restore.md)."
             % (called(leaving), len(well), len(staying), max(needed, 1), _names(staying, well))
         )
 

@@ -24,7 +24,8 @@ PEER_S = 5
 """Longest wait for a peer port, seconds."""
 REPLACE = (
     "If they are lost for good: `avadm apply etcd --replace %(name)s`, or by hand playbooks/etcd-replace.yml with"
-    " -e member=%(name)s; the others must be well. If most members are lost: restore a snapshot (docs/kubernetes.md)."
+    " -e member=%(name)s; the others must be well. If most members are lost: restore a snapshot"
+    " (docs/how-to/back-up-and-restore.md)."
 )
 
 
@@ -67,7 +68,7 @@ def refuse_unproven(given, urls, ask):
         raise MemberError(
             "etcd was founded before (on %s), and none of the other members answers at %s: %s neither joins nor founds"
             " another one. Remedy: bring those back first (`journalctl -u etcd` there), then apply again. If all are"
-            " lost: restore a snapshot (docs/kubernetes.md)."
+            " lost: restore a snapshot (docs/how-to/back-up-and-restore.md)."
             % (", ".join(sorted(given["founded"])), ", ".join(urls), given["name"])
         )
     files = {

@@ -123,7 +123,7 @@ def refuse_lost(run, params, store):
     if said is not None and not params["replace"]:
         remedy = (
             "If it is lost for good and the others are well: `avadm apply ceph --replace %s`. If all stores are lost: they"
-            " can be made again from the OSDs (docs/ceph.md)" % params["name"]
+            " can be made again from the OSDs (docs/how-to/change-a-site.md)" % params["name"]
         )
         raise CephError(marks.lost("monitor %s" % params["name"], store, said, remedy))
     found = quorum(run, params)

@@ -8,7 +8,7 @@ module: avadm_disk
 short_description: Check whether each approved block device is proven blank
 description:
   - Finds the one device that each approval names, and probes it. Every probe must succeed and find nothing,
-    or the device is refused with its reasons (docs/disk-safety.md).
+    or the device is refused with its reasons (docs/explanation/disk-safety.md).
   - Never changes anything.
 options:
   devices:

@@ -11,7 +11,7 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 
 # No go.work and no flags of the user's own; what a go.sum does not name is refused.
-# GOGC: the compiler takes more memory and a quarter less CPU time (docs/artifacts.md); the result is the same.
+# GOGC: the compiler takes more memory and a quarter less CPU time (docs/how-to/build-artifacts.md); the result is the same.
 ENV = {
     "GO111MODULE": "on",
     "GOWORK": "off",

@@ -198,7 +198,8 @@ def _profiles(as_json: bool) -> None:
         for title, value in rows.items():
             console.print(f"  {title:<12}{value or 'none'}", markup=False, highlight=False)
     console.print(
-        "\nAll versions and packages: --json. What was run of each: docs/support-matrix.md.", markup=False
+        "\nAll versions and packages: --json. What was run of each: docs/reference/support-matrix.md.",
+        markup=False,
     )
 
 

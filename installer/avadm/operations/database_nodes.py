@@ -45,7 +45,7 @@ class DatabaseNodes:
             if self.site.components.database
             else "no database",
             wanted="components.object_store, or components.database.backup.directory",
-            remedy="docs/database.md says where backups can be; then `avadm apply backups`.",
+            remedy="docs/how-to/back-up-and-restore.md says where backups can be; then `avadm apply backups`.",
         )
 
     def ask(self, node: str, *words: str, timeout: float = ASK_S) -> dict[str, Any]:

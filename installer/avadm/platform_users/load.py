@@ -15,7 +15,7 @@ from avadm.site.errors import explain
 from avadm.site.source import KeyPath, Source, read
 from avadm.site.text import Wanted
 
-FILE = Wanted("a file of users and groups", "Write one (docs/ava-people.md), or name another.")
+FILE = Wanted("a file of users and groups", "Write one (docs/how-to/administer-ava.md), or name another.")
 
 
 @dataclass(frozen=True, slots=True)

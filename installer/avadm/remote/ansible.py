@@ -21,7 +21,7 @@ from avadm.remote.redact import Redactor
 from avadm.remote.translate import translate
 
 STRATEGY = "mitogen_linear"
-"""The strategy by measurement (docs/engine.md); AVADM_STRATEGY names another one."""
+"""The strategy by measurement (docs/explanation/engine.md); AVADM_STRATEGY names another one."""
 
 _PREFIX = "avadm-run-"
 # Phases that start at once would each meet the other's half-imported modules, which import each other in a circle.

@@ -110,7 +110,7 @@ class Account(Model):
     name: AccountName
     """User name, of small letters, digits and single hyphens."""
     role: Literal["viewer", "operator", "tenant"]
-    """What they may do: see docs/kubernetes.md."""
+    """What they may do: see docs/explanation/kubernetes.md."""
     namespaces: list[Namespace] = []
     """Where a tenant works; made where they are not there, and never removed. None for the other roles."""
 

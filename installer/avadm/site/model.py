@@ -201,7 +201,7 @@ class Gpus(Model):
     model: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")
     """Model, a label of Kubernetes nodes, e.g. tesla-v100."""
     slots: Whole = Field(default=1, ge=1, le=64)
-    """How many pods may share each of them; 1: they are whole. Nothing keeps those apart inside a card (docs/kubernetes.md)."""
+    """How many pods may share each of them; 1: whole. Nothing separates them inside a card (docs/explanation/kubernetes.md)."""
 
 
 class Node(Model):

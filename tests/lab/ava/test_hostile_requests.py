@@ -1,6 +1,6 @@
 """A hostile program at the platform's front door: paths, headers, framing, login and tokens; none may get in.
 
-docs/ava-isolation.md has the table of all that was tried.
+evidence/isolation.md has the table of all that was tried.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """A hostile user of the platform: other people's things, names of files, links in data sets, odd definitions and lists.
 
-docs/ava-isolation.md has the table of all that was tried. What a hostile pod tries is in test_isolation.py, what a stolen node
+evidence/isolation.md has the table of all that was tried. What a hostile pod tries is in test_isolation.py, what a stolen node
 tries in tests/lab/kubernetes/test_stolen_worker.py.
 """
 

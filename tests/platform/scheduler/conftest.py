@@ -34,7 +34,7 @@ RULES = [
     {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
     {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "update"]},
 ]
-"""All that the scheduler may do (docs/ava-scheduling.md)."""
+"""All that the scheduler may do (docs/explanation/scheduling.md)."""
 
 
 @pytest.fixture(scope="session")

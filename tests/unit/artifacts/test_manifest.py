@@ -49,7 +49,7 @@ def test_a_step_does_exactly_one_thing() -> None:
 
 
 def test_the_page_has_the_versions_of_the_manifest():
-    page = ROOT / "docs/artifacts.md"
+    page = ROOT / "docs/how-to/build-artifacts.md"
     first = [line.split(" | ")[0].removeprefix("| ").split() for line in page.read_text().split("\n")]
     rows = {cell[0]: cell[1] for cell in first if len(cell) == 2 and cell[0] in manifest()}
     assert {"kubernetes", "alluxio", "admission", "gpu-device-plugin"} <= rows.keys()

@@ -118,7 +118,7 @@ def test_from_the_first_file_to_a_plan(room, tmp_path):
     assert "ceph" in out
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/site-guide.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/site.md"])
 def test_the_docs_have_the_order_that_works(page):
     text = (Path(__file__).parents[3] / page).read_text()
     text = text[text.index("site init --addresses") :]

@@ -154,7 +154,7 @@ def test_errors_that_are_not_of_ssh_get_no_advice_about_it(message):
 
 def test_every_document_that_a_remedy_names_exists():
     text = (Path(known_errors.__file__).parent / "remedies.yml").read_text()
-    named = re.findall(r"docs/[\w-]+\.md", text)
+    named = re.findall(r"docs/[\w/-]+\.md", text)
     assert named
     assert all((paths.home() / name).is_file() for name in named)
 

@@ -52,25 +52,30 @@ OWN_STORE = {
         "buckets": [{"name": "sets", "owner": "a"}],
     }
 }
-WITHOUT = {
-    # The site's own Prometheus replaces those of the nodes.
-    "docs/monitoring.md": {"prometheus", "alertmanager"},
-}
-"""Roles that no node of the surrounding site has for the examples of a page."""
-BESIDE = {
-    "docs/alluxio.md": OWN_STORE,
-    "docs/ava-images.md": {"ava": {}},
-}
-"""What the examples of a page take for granted."""
+
+
+def around(piece):
+    """Return the site around an example: what it takes for granted, without what it replaces."""
+    site = yaml.safe_load(AROUND)
+    components = piece.get("components") or {}
+    if (components.get("monitoring") or {}).get("existing"):
+        # The site's own Prometheus replaces those of the nodes.
+        for node in site["nodes"]:
+            node["roles"] = [r for r in node["roles"] if r not in {"prometheus", "alertmanager"}]
+    if "alluxio" in components:
+        site["components"] |= OWN_STORE
+    if "ava_settings" in (piece.get("extra_vars") or {}):
+        site["components"]["ava"] = {}
+    return site
 
 
 def pieces():
-    """Return each example of a site file in the docs: page, line and text."""
+    """Return the text of each example of a site file in the docs."""
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = page.read_text()
         for block in re.finditer(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             line = text[: block.start()].count("\n") + 1
-            yield pytest.param(str(page.relative_to(ROOT)), block[1], id=f"{page.name}:{line}")
+            yield pytest.param(block[1], id=f"{page.name}:{line}")
 
 
 def read(text):
@@ -90,7 +95,7 @@ def merged(base, piece):
     return piece
 
 
-SITES = [p for p in pieces() if set(read(p.values[1]) or {"": 0}) <= set(Site.model_fields)]
+SITES = [p for p in pieces() if set(read(p.values[0]) or {"": 0}) <= set(Site.model_fields)]
 
 
 def assert_good(path, folder):
@@ -128,15 +133,11 @@ def test_a_whole_example(path, tmp_path):
     assert_good(tmp_path / path.name, tmp_path / "inventory")
 
 
-@pytest.mark.parametrize(("page", "text"), SITES)
-def test_an_example_of_the_docs(page, text, tmp_path):
+@pytest.mark.parametrize("text", SITES)
+def test_an_example_of_the_docs(text, tmp_path):
     piece = read(text)
     if "version" not in piece:
-        around = yaml.safe_load(AROUND)
-        for node in around["nodes"]:
-            node["roles"] = [r for r in node["roles"] if r not in WITHOUT.get(page, ())]
-        around["components"] |= BESIDE.get(page, {})
-        piece = merged(around, piece)
+        piece = merged(around(piece), piece)
         gateways = (piece["components"].get("object_store") or {}).get("vip")
         if gateways and not any("rgw" in n["roles"] for n in piece["nodes"]):
             for node in piece["nodes"][:2]:

@@ -1,4 +1,4 @@
-"""What docs/support-matrix.md says is refused is refused by `site check`, with the finding that the page or this table names."""
+"""What the support matrix says is refused is refused by `site check`, with the finding that the page or this table names."""
 
 import copy
 
@@ -9,7 +9,7 @@ from avadm.findings import errors
 from avadm.site.load import examine
 from tests.unit.site.test_examples import ROOT
 
-PAGE = (ROOT / "docs/support-matrix.md").read_text()
+PAGE = (ROOT / "docs/reference/support-matrix.md").read_text()
 SITE = yaml.safe_load((ROOT / "inventory/minimal.yml").read_text())
 
 

@@ -248,5 +248,5 @@ def test_of_several_lists_of_encryption_providers_none_is_taken(tmp_path):
 
 
 def test_the_documents_tell_of_each_exception_and_of_no_other():
-    text = (TOOL.parents[3] / "docs/kubernetes.md").read_text()
+    text = (TOOL.parents[3] / "docs/explanation/kubernetes.md").read_text()
     assert re.findall(r"^\| (\d\.\d\.\d+) \|", text, re.MULTILINE) == list(exceptions())

@@ -1,4 +1,4 @@
-"""The lab's thresholds decide: a healthy lab passes, busy or not, and what is planted fails (docs/acceptance.md)."""
+"""The lab's thresholds decide: a healthy lab passes, busy or not, and what is planted fails (docs/reference/acceptance.md)."""
 
 from types import SimpleNamespace
 

@@ -50,7 +50,7 @@ def _none(node: Node) -> Finding:
 
 def _unproven(context: PreflightContext, told: set[tuple[str | None, str]]) -> list[Finding]:
     """Return what the role that makes OSDs would refuse, but for what was told already."""
-    remedy = "See docs/disk-safety.md; `avadm disk list` shows all disks of the node."
+    remedy = "See docs/how-to/disks.md; `avadm disk list` shows all disks of the node."
     return [
         _finding(node, device, "It is not proven that the device is blank.", found, "blank", remedy)
         for node, reports in context.each("proof")

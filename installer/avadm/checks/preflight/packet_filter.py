@@ -31,7 +31,7 @@ def judge(context: PreflightContext) -> list[Finding]:
                     "Another program filters packets too; what passes has to pass both.",
                     where="units enabled at a boot",
                     found=", ".join(fact["others"]),
-                    wanted="none, or rules that let through what docs/ports.md lists",
+                    wanted="none, or rules that let through what docs/reference/generated/ports.md lists",
                     remedy="Disable it, or see that it lets that through. A restart of nftables.service removes avadm's rules.",
                     severity=Severity.WARNING,
                     host=node.name,

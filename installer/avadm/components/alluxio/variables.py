@@ -31,7 +31,7 @@ LACKS = {
     "masters": "elections without ZooKeeper (one master only)",
     "recipe": "a recipe of its artifact",
 }
-"""What Alluxio 1.8 is without (docs/alluxio.md)."""
+"""What Alluxio 1.8 is without (docs/how-to/object-store-and-cache.md)."""
 
 
 CLIENT = "avadm.Hdfs"

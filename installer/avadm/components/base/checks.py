@@ -10,7 +10,7 @@ from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
 
 DISK_WARN, DISK_BAD = 20.0, 10.0
-"""Percent free: as the alerts HostDiskSpaceLow and HostDiskPressure (docs/monitoring.md)."""
+"""Percent free: as the alerts HostDiskSpaceLow and HostDiskPressure (docs/reference/generated/alerts.md)."""
 INODES_WARN = 10.0
 MEMORY_WARN = 0.05
 MEMORY_BAD = 0.02

@@ -3,7 +3,7 @@
 One bucket that keeps former versions, whose owner's keys are on no node. Each member has a user of its own, which writes, reads
 and deletes. On a bucket with versions that only covers up what was there: nobody but the owner removes a version, ends the
 keeping of them or changes the policy. So a member that somebody else has taken over can neither destroy nor replace a backup
-for as long as versions are kept; what it can is told in docs/database.md.
+for as long as versions are kept; what it can is told in docs/how-to/back-up-and-restore.md.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ CHECKS = (
     _etcd(
         "etcd-members",
         "a member that is missing or does not answer, a quorum that tolerates no further loss",
-        "Look at `journalctl -u etcd -e` there; a member whose data are lost is replaced (docs/kubernetes.md), one at a time.",
+        "Look at `journalctl -u etcd -e` there; a member whose data are lost is replaced, one at a time "
+        "(docs/how-to/change-a-site.md).",
         _members,
         "all members answer",
         site=True,

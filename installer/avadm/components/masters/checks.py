@@ -184,7 +184,7 @@ CHECKS = (
         "kube-reset",
         "a cluster whose data was created again, as by a one-off job that an upgrade ran again",
         "Stop what makes objects; `avadm-etcd ctl snapshot status FILE` shows what the old snapshots hold; restore the last one "
-        "(docs/kubernetes.md). Find who ran the job: the audit log of the API servers.",
+        "(docs/explanation/kubernetes.md). Find who ran the job: the audit log of the API servers.",
         _reset,
         "K11",
         "as old as its snapshots, or older",

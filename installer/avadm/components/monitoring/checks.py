@@ -61,7 +61,7 @@ CHECKS = (
         "alerts",
         "monitoring",
         "an alert that fires",
-        "docs/monitoring.md has the remedy of each alert.",
+        "docs/reference/generated/alerts.md has the remedy of each alert.",
         "prometheus",
         _alerts,
         ("prometheus",),

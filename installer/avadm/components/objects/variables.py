@@ -40,7 +40,10 @@ SETTINGS = {
     "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
     "AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required",
 }
-"""Environment of clients: gateways of these releases know no checksum after a body of unsaid length (docs/objects.md)."""
+"""Environment of clients: gateways of these releases accept no checksum after a body of unknown length.
+
+docs/how-to/object-store-and-cache.md
+"""
 REGION = "default"
 """Region of a radosgw without multisite: the name of its zone group."""
 
@@ -248,7 +251,7 @@ def keep_files(site: Site, store: KeyStore, held: Mapping[str, str]) -> None:
         "endpoint": endpoint(site),
         "region": knobs.external.region if knobs.provider == "external" and knobs.external else REGION,
         "ca_certificate": store.trusted(Authority.OBJECTS) if gateways(site) else "",
-        # What AWS' libraries of today must be told (docs/objects.md).
+        # What AWS' libraries of today must be told (docs/how-to/object-store-and-cache.md).
         "environment": dict(SETTINGS),
         "users": {user or "external": {k: held[v] for k, v in keys.items()} for user, keys in found.items()},
     }

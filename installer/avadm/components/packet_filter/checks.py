@@ -70,8 +70,8 @@ CHECKS = (
         "packet-filter-refused",
         "network",
         "a node or pod, or somebody who wants a service, was refused in the last quarter of an hour",
-        "See who runs there; docs/ports.md says who may come. What shall be allowed besides: network.filter.allow of the site "
-        "file, then `avadm apply filter`.",
+        "See who runs there; docs/reference/ports.md says who may come. What shall be allowed besides: "
+        "network.filter.allow of the site file, then `avadm apply filter`.",
         "packet_filter",
         _refused,
         good="nobody of the site was refused lately",

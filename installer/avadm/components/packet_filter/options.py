@@ -29,7 +29,7 @@ class Allowed(Model):
 
 
 class PacketFilter(Model):
-    """Who may come to which port of a node: what no component needs is dropped (docs/ports.md)."""
+    """Who may come to which port of a node: what no component needs is dropped (docs/reference/ports.md)."""
 
     enabled: bool = True
     """Whether nodes filter. With `false` the filter is removed."""

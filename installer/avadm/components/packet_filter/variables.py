@@ -1,4 +1,4 @@
-"""Variables of the role packet_filter: the rules of each node, from the ports of all components (docs/ports.md).
+"""Variables of the role packet_filter: the rules of each node, from the ports of all components (docs/reference/ports.md).
 
 A packet that opens a connection is judged by where it comes from (a pod, a node, elsewhere) and by the port that it wants. nft
 0.5 of Ubuntu 16.04 has to take the text: it knows no `!= @set`, no ICMP in tables of the family inet, no named counters, no
@@ -26,7 +26,7 @@ VRRP, IPIP = 112, 4
 WORDS = {"all": Peer.ALL, "nodes": Peer.NODES, "pods": Peer.PODS, "outside": Peer.OUTSIDE}
 
 HEAD = """\
-# Managed by avadm: what no component needs (docs/ports.md) and network.filter of the site file does not allow is dropped.
+# Managed by avadm: dropped is what neither a component needs nor network.filter allows (docs/reference/ports.md).
 # Who was refused: `avadm-packet-filter status`. Off until the next boot or apply: `systemctl stop avadm-packet-filter`.
 add table ip avadm
 add table ip6 avadm

@@ -1,4 +1,4 @@
-"""What lets a container node run docker and kubelet: its flags, its files, its variables (docs/fidelity.md).
+"""What lets a container node run docker and kubelet: its flags, its files, its variables (evidence/fidelity.md).
 
 Nodes are containers of one machine: they share its kernel settings and its cgroups, and lack what the machine lacks
 itself. All that follows from this is here and in files/, none of it in a role: the roles' ordinary variables, which

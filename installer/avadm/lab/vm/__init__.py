@@ -1,1 +1,1 @@
-"""One virtual machine with a kernel of its own, for what container nodes cannot show (docs/fidelity.md)."""
+"""One virtual machine with a kernel of its own, for what container nodes cannot show (evidence/fidelity.md)."""

@@ -1,4 +1,4 @@
-"""The examples of docs/ava-api.md do what they say."""
+"""The examples of docs/how-to/use-ava.md do what they say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ava.cli import main
 from tests.unit.ava.api.site import WORD
 from tests.unit.ava.served import Served
 
-TEXT = (Path(__file__).parents[4] / "docs/ava-api.md").read_text()
+TEXT = (Path(__file__).parents[4] / "docs/how-to/use-ava.md").read_text()
 COMMANDS = [
     line[2:] for block in re.findall(r"```console\n(.*?)```", TEXT, re.S) for line in block.splitlines()
 ]

@@ -24,7 +24,7 @@ class Prepared:
 
     Attributes:
         title: what it is, for the table.
-        says: what the role must say of it at least; the whole is in docs/disk-safety.md. "" where it accepts it.
+        says: what the role must say of it at least; the whole is in evidence/prepared-devices.md. "" where it accepts it.
         image: name of a recorded image.
         writes: (offset, bytes) written on top; a negative offset counts from the end.
         size: bytes.

@@ -1,4 +1,4 @@
-"""Runs inside.py, and writes what came of it as the table of docs/disk-safety.md.
+"""Runs inside.py, and writes what came of it as the table of evidence/prepared-devices.md.
 
 usage, as root: python tests/unit/plugins/prepared/prepared_table.py
 """
@@ -16,7 +16,7 @@ from prepared_devices import DEVICES, how
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
-PAGE = ROOT / "docs/disk-safety.md"
+PAGE = ROOT / "evidence/prepared-devices.md"
 BEGIN = "<!-- prepared devices: written by tests/unit/plugins/prepared/prepared_table.py -->\n"
 END = "<!-- end of prepared devices -->\n"
 TOOLS = ("losetup", "unshare", "addpart", "delpart", "mkfs.ext4", "swapon", "wipefs", "blkid", "lsblk")

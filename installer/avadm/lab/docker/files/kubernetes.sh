@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lab shims for docker and kubelet in a container node, recreated at each start (docs/fidelity.md).
+# Lab shims for docker and kubelet in a container node, recreated at each start (evidence/fidelity.md).
 set -eu
 
 # Mounts of pods' volumes must be seen by the containers that share them.

@@ -51,7 +51,7 @@ def run(ctx: Context) -> Outcome:
             ),
         ],
         reasons=[] if not said["error"] else [f"the store answered {said['error']}"],
-        remedy="The raw files name what the store answered; docs/objects.md says what clients must set.",
+        remedy="The raw files name what the store answered; docs/how-to/object-store-and-cache.md says what clients must set.",
     )
 
 

@@ -159,5 +159,6 @@ def _outcome(ctx: Context, raw: dict[str, list[str]], left: list[str]) -> Outcom
         "Which card it has its program tells; p99 is by nearest rank, so of fewer than 100 stops the slowest",
         metrics=found,
         reasons=left,
-        remedy="`ava why RUN` of the one that waits; docs/ava.md, Pods that do not end; `avadm doctor --only ava`.",
+        remedy="`ava why RUN` of the one that waits; docs/how-to/administer-ava.md, Pods that do not end; "
+        "`avadm doctor --only ava`.",
     )

@@ -12,7 +12,7 @@ TITLE = (
     "不同用户容器的文件系统相互隔离",
 )
 NEEDS = "gpus"
-REMEDY = "docs/ava-isolation.md; what the container was given: kubectl get pod -o yaml; the node's: `avadm apply nodes`."
+REMEDY = "docs/explanation/ava.md; what the container was given: kubectl get pod -o yaml; the node's: `avadm apply nodes`."
 
 
 def run(ctx: Context) -> Outcome:

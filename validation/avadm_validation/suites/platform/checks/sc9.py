@@ -12,7 +12,7 @@ ID = "A-SC9"
 TITLE = ("GPU utilization of each user's runs in grafana", "grafana 显示各用户任务的 GPU 利用率")
 NEEDS = "gpus and metrics"
 REMEDY = (
-    "docs/monitoring.md, GPUs by user: which of the three series is missing (avadm_gpu_pod: `journalctl -u "
+    "docs/how-to/monitor.md, GPUs by user: which of the three series is missing (avadm_gpu_pod: `journalctl -u "
     "avadm-gpu-device-plugin`; dcgm_gpu_utilization: the exporter; ava_run_info: the operator that leads)."
 )
 

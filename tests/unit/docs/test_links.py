@@ -1,0 +1,44 @@
+"""Relative links of the documentation lead to files and headings that exist."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("evidence/*.md")])
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def links(page: Path) -> Iterator[str]:
+    """Yield the targets of a page's relative links, outside code."""
+    text = re.sub(r"^( *)```.*?^\1```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    yield from (target for target in LINK.findall(text) if not re.match(r"[a-z]+:", target))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and mkdocs make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    headings = (re.sub(r"[^\w\s-]", "", h.lower()) for h in re.findall(r"^#+ (.*)$", text, re.M))
+    return {re.sub(r"\s+", "-", h.strip()) for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    dead = []
+    for target in links(page):
+        path, _, anchor = target.partition("#")
+        found = Path(os.path.normpath(page.parent / path)) if path else page
+        if not found.exists() or (anchor and found.suffix == ".md" and anchor not in anchors(found)):
+            dead.append(target)
+    assert dead == []
+
+
+def test_the_site_has_every_page() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w/-]+\.md", str(yaml.safe_load(text)["nav"])))
+    pages = {str(p.relative_to(ROOT / "docs")) for p in ROOT.glob("docs/**/*.md")}
+    assert {p for p in pages if not p.startswith("adr/0")} == named
