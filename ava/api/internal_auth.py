@@ -15,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ava.domain import labels
 from ava.domain.problems import ApiError
-from ava.domain.workbench import JUPYTER_PORT, AccessState, service
+from ava.domain.workbench import JUPYTER_PORT, AccessState
 from ava.schemas.encoding import encode
 from ava.services.auth import recent_login, ssh_keys
 from ava.services.config import Workbenches
 from ava.services.context import Context
 from ava.services.workbenches import tickets
+from ava.services.workbenches.access import ssh_name
 from ava.services.workbenches.idle import JUMP
 from ava.settings import ConfigError
 
@@ -164,7 +164,7 @@ class InternalAuth:
             return PlainTextResponse("")
         runs = [run for run in self.services.store.workbenches_of_key(line) if self._is_recent(run.owner)]
         domain = self.config.jump.domain if self.config.jump else ""
-        open_to = [f'permitopen="{name(run.definition, run.group, domain)}:22"' for run in runs]
+        open_to = [f'permitopen="{ssh_name(run.definition, run.group, domain)}:22"' for run in runs]
         said = f"restrict,port-forwarding,{','.join(open_to)} {line}\n" if open_to else ""
         return PlainTextResponse(said)
 
@@ -211,11 +211,6 @@ class InternalAuth:
         if there.owner != there.user.name:
             return 403
         return 0 if there.bench is not None and there.address() else 409
-
-
-def name(definition: str, group: str, domain: str) -> str:
-    """Return the name by which the ssh gateway finds a workbench."""
-    return f"{service(definition)}.{labels.namespace(group)}.svc.{domain}"
 
 
 def _public(key: str) -> str:

@@ -17,8 +17,6 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
 from ava import __version__
-from ava.api.routes.common import Ref, find, router
-from ava.api.routes.data_sets import changeable, readable
 from ava.db.database import Database
 from ava.domain.data_sets import DataSet, Upload
 from ava.domain.model import Page
@@ -32,7 +30,8 @@ from ava.files.metrics import Metrics
 from ava.http import errors
 from ava.http.middleware import Middleware
 from ava.http.responses import Json
-from ava.schemas.common import Paged
+from ava.http.routing import Ref, router
+from ava.schemas.common import Paged, PageQuery
 from ava.schemas.data_sets import FileOut
 from ava.services import pagination
 from ava.services.auth.caller import Caller, Someone
@@ -40,6 +39,8 @@ from ava.services.auth.encryption import sealer
 from ava.services.config import Config as ApiConfig
 from ava.services.context import Context
 from ava.services.context import new_context as made
+from ava.services.data_sets import find_changeable, find_readable
+from ava.services.lookup import find
 
 PREFIX = "/api/v1/files"
 LARGEST = 2**30
@@ -50,7 +51,7 @@ MEDIA = "application/offset+octet-stream"
 routes = router("files")
 
 
-class FilesQuery(pagination.PageQuery):
+class FilesQuery(PageQuery):
     """Which folder of a data set: names with ``/``, percent-encoded as answers have them; empty: the uppermost one."""
 
     path: str = ""
@@ -88,7 +89,7 @@ def application(services: Context, ground: Filesystem, config: Config, metrics: 
 
 def _upload(who: Caller, ref: str) -> tuple[DataSet, Upload]:
     upload = find(who.services.store.upload, "upload", ref, "path.id")
-    return changeable(who, upload.data_set), upload
+    return find_changeable(who, upload.data_set), upload
 
 
 def _files(request: Request) -> DataSetFiles:
@@ -101,7 +102,7 @@ def list_files(
     id: Ref, who: Someone, query: Annotated[FilesQuery, Query()], request: Request
 ) -> Paged[FileOut]:
     """Return a folder's entries by name; links are shown and never followed."""
-    one = readable(who, id)
+    one = find_readable(who, id)
     names = paths.parts(query.path)
     scope = f"files {one.id} {query.path}"
     after = pagination.opened(who, query, scope)
@@ -123,7 +124,7 @@ def list_files(
 @routes.get("/{id}/content")
 def read_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], request: Request) -> Response:
     """Return a file's bytes, as something to be kept and never to be shown by a browser as a page of this site."""
-    one = readable(who, id)
+    one = find_readable(who, id)
     with _files(request).reading(one, query.path) as opened:
         # Closed with the last reference, also where nobody waits for the answer any more.
         file = os.fdopen(os.dup(opened), "rb", buffering=0)
@@ -148,7 +149,7 @@ def read_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], reque
 @routes.delete("/{id}", status_code=204)
 def delete_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], request: Request) -> None:
     """Remove a file or an empty folder while no run has the data set."""
-    one = changeable(who, id)
+    one = find_changeable(who, id)
     with who.change("data-sets.change", f"data set {one.id}", removed=query.path[:200]):
         _files(request).remove(one, query.path)
 
@@ -159,7 +160,7 @@ def begin_upload(id: Ref, who: Someone, request: Request) -> Response:
 
     ``replace`` 0 there: refused at once where something of this name is there, not only when all has come.
     """
-    one = changeable(who, id)
+    one = find_changeable(who, id)
     length = _number(request, "upload-length", LONGEST)
     said = _metadata(request)
     path = said.get("filename", "")

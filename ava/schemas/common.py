@@ -14,6 +14,8 @@ from ava.domain.resources import Count
 T = TypeVar("T")
 Largest = 2**53
 """JSON's largest whole number that every reader has exactly (RFC 8259)."""
+LARGEST_PAGE = 500
+"""Rows."""
 
 
 def _by(rule: Callable[[str, str], Sequence[Problem]]) -> AfterValidator:
@@ -62,6 +64,14 @@ class Paged(Answer, Generic[T]):
 
     items: list[T]
     next: str | None = None
+
+
+class PageQuery(BaseModel):
+    """Which page of a list."""
+
+    model_config = ConfigDict(extra="forbid")
+    limit: Annotated[int, Field(ge=1, le=LARGEST_PAGE)] = 50
+    after: Annotated[str, Field(max_length=1000)] | None = None
 
 
 class QuotaIn(Request):

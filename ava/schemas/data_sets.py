@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
 from ava.domain.data_sets import KINDS, FolderSource, Source, source
 from ava.domain.problems import ValidationProblems
-from ava.schemas.common import Answer, GroupName, Request, UserName
+from ava.schemas.common import Answer, GroupName, PageQuery, Request, UserName
 from ava.schemas.validation import problems
 
 Bytes = Annotated[int, Field(ge=2**20, le=2**60)]
@@ -144,3 +144,10 @@ class FileOut(Answer):
     kind: str
     size: int
     changed: float
+
+
+class DataSetsQuery(PageQuery):
+    """Which data sets."""
+
+    all: bool = False
+    """Everybody's, for administrators; else one's own and those that are shared with one."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from ava.domain.spec import Name, Spec
-from ava.schemas.common import Request
+from ava.schemas.common import PageQuery, Request
 
+KindName = Literal["workbench", "training", "service"]
 Key = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
 """Of one user's runs each has another one; a request that is sent again with it changes nothing."""
 
@@ -47,3 +48,12 @@ class Start(Request):
     key: Key | None = None
     queue: Name | None = None
     priority: Annotated[int, Field(ge=0, le=100)] | None = None
+
+
+class DefinitionsQuery(PageQuery):
+    """Which definitions."""
+
+    kind: KindName | None = None
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    all: bool = False
+    """Everybody's, for administrators; else one's own."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from ava.schemas.common import Answer
+from pydantic import BaseModel, ConfigDict
+
+from ava.schemas.common import Answer, GroupName, UserName
 
 
 class ImageUseOut(Answer):
@@ -44,3 +46,11 @@ class PushedOut(Answer):
     limit: int | None
     full: str
     images: list[PushedImageOut]
+
+
+class PushedQuery(BaseModel):
+    """Whose images; where neither is said, one's own and those of one's groups."""
+
+    model_config = ConfigDict(extra="forbid")
+    user: UserName | None = None
+    group: GroupName | None = None

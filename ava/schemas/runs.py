@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from ava.schemas.common import Amounts, Answer, ProblemOut, QuotaIn, QuotaOut, Request, SettingName
+from ava.schemas.common import Amounts, Answer, PageQuery, ProblemOut, QuotaIn, QuotaOut, Request, SettingName
 
 LabelKey = Annotated[
     str, StringConstraints(max_length=317, pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$")
@@ -204,3 +204,25 @@ class UsageReport(Answer):
     since: datetime
     until: datetime
     rows: list[UsageOut]
+
+
+class RunsQuery(PageQuery):
+    """Which runs."""
+
+    kind: Literal["workbench", "training", "service"] | None = None
+    phase: Literal["queued", "admitted", "finished"] | None = None
+    definition: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    group: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    owner: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    all: bool = False
+    """Everybody's, for administrators; else one's own."""
+
+
+class UsageQuery(BaseModel):
+    """Which usage; without ``month`` the present one."""
+
+    model_config = ConfigDict(extra="forbid")
+    month: Annotated[str, Field(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")] | None = None
+    group: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    user: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    format: Literal["json", "csv"] = "json"

@@ -14,6 +14,7 @@ from ava.schemas.common import (
     Email,
     GroupName,
     Label,
+    PageQuery,
     Password,
     QuotaIn,
     QuotaOut,
@@ -22,6 +23,7 @@ from ava.schemas.common import (
 )
 
 Scope = Literal["read", "runs", "registry"]
+KeyKind = Literal["ssh", "deploy"]
 
 
 class Registration(Request):
@@ -200,3 +202,24 @@ class AuditOut(Answer):
     outcome: str
     address: str
     detail: dict[str, Any]
+
+
+class UsersQuery(PageQuery):
+    """Which users."""
+
+    state: Literal["pending", "active", "disabled"] | None = None
+
+
+class GroupsQuery(PageQuery):
+    """Which groups."""
+
+    all: bool = False
+    """Everybody's, for administrators; else one's own."""
+
+
+class AuditQuery(PageQuery):
+    """Which lines."""
+
+    who: Annotated[str, Field(max_length=100)] | None = None
+    object: Annotated[str, Field(max_length=300)] | None = None
+    action: Annotated[str, Field(max_length=100)] | None = None

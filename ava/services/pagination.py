@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any, TypeVar
 
 from ava.domain.model import Page
 from ava.domain.problems import ApiError, Problem
-from ava.schemas.common import Paged
+from ava.schemas.common import Paged, PageQuery
 from ava.services.auth.caller import Caller
 
 T = TypeVar("T")
 U = TypeVar("U")
-MOST = 500
-"""Rows of a page at most."""
-
-
-class PageQuery(BaseModel):
-    """Which page of a list."""
-
-    model_config = ConfigDict(extra="forbid")
-    limit: Annotated[int, Field(ge=1, le=MOST)] = 50
-    after: Annotated[str, Field(max_length=1000)] | None = None
 
 
 def opened(who: Caller, query: PageQuery, scope: str) -> str | None:

@@ -6,8 +6,8 @@ from itertools import islice
 
 from fastapi import Response
 
-from ava.api.routes.runs import shown
 from ava.services import offboarding
+from ava.services.runs.runs import with_states
 from ava.web.request import PageRequest
 
 MOST = 50
@@ -18,5 +18,9 @@ def page(visit: PageRequest, user: str, group: str | None = None) -> Response:
     """Return the page for leaving a group; without a group for being shut out."""
     found = list(islice(offboarding.runs_of(visit.who, user, group), MOST + 1))
     return visit.page(
-        "leave.html", user=user, group=group, runs=shown(visit.who, found[:MOST]), more=len(found) > MOST
+        "leave.html",
+        user=user,
+        group=group,
+        runs=with_states(visit.who, found[:MOST]),
+        more=len(found) > MOST,
     )

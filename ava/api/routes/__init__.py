@@ -28,7 +28,7 @@ from ava.api.routes import (
     users,
     workbenches,
 )
-from ava.api.routes.common import router
+from ava.http.routing import router
 
 ALL = (
     registrations,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ava.api.routes.common import router
+from ava.http.routing import router
 from ava.schemas.runs import ClusterOut
 from ava.services.auth.caller import Someone
 from ava.services.runs import capacity

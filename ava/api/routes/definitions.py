@@ -2,88 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from fastapi import Header, Query, Response
-from pydantic import Field, ValidationError
 
-from ava.api.routes.common import Ref, find, router
-from ava.api.routes.runs import shown
-from ava.domain.model import Definition, Kind
-from ava.domain.problems import ApiError
-from ava.domain.spec import Spec
+from ava.http.routing import Ref, router
 from ava.schemas.common import Paged
-from ava.schemas.definitions import DefinitionMake, Start
+from ava.schemas.definitions import DefinitionMake, DefinitionsQuery, Start
 from ava.schemas.runs import DefinitionOut, RunOut
-from ava.schemas.validation import problems
-from ava.services import pagination, serializers
-from ava.services.auth.caller import Caller, Someone
-from ava.services.runs import submit
+from ava.services import definitions
+from ava.services.auth.caller import Someone
 
 routes = router("definitions")
-KindName = Literal["workbench", "training", "service"]
-
-
-class DefinitionsQuery(pagination.PageQuery):
-    """Which definitions."""
-
-    kind: KindName | None = None
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    all: bool = False
-    """Everybody's, for administrators; else one's own."""
-
-
-def _definition(who: Caller, id: str, action: str) -> Definition:
-    found = find(who.services.store.definition, "definition", id, "path.id")
-    who.may(action, owner=found.owner, what=f"definition {id}", where="path.id")
-    return found
 
 
 @routes.get("/definitions")
 def list_definitions(who: Someone, query: Annotated[DefinitionsQuery, Query()]) -> Paged[DefinitionOut]:
     """Return stored definitions, newest first."""
-    who.may("definitions.list-all" if query.all else "definitions.list")
-    scope = f"definitions {query.all} {query.kind} {query.name}"
-    found = who.services.store.definitions(
-        owner=None if query.all else who.me.name,
-        kind=Kind(query.kind) if query.kind else None,
-        name=query.name,
-        after=pagination.opened(who, query, scope),
-        limit=query.limit,
-    )
-    return pagination.page(who, found, scope, serializers.definition)
+    return definitions.list_definitions(who, query)
 
 
 @routes.post("/definitions", status_code=201)
 def make_definition(body: DefinitionMake, who: Someone) -> DefinitionOut:
     """Store a definition. Kind and name are its key: the same again changes nothing, another one is 409 unless ``replace``."""
-    who.may("definitions.make")
-    submit.check(who, who.me, body.spec)
-    store, kind = who.services.store, Kind(body.spec.kind)
-    with who.change("definitions.make", f"{kind} {body.name}"):
-        made = store.save_definition(
-            who.me.name,
-            kind,
-            body.name,
-            submit.to_document(body.spec),
-            who.services.clock(),
-            replace=body.replace,
-        )
-    return serializers.definition(made)
+    return definitions.make_definition(who, body)
 
 
 @routes.get("/definitions/{id}")
 def show_definition(id: Ref, who: Someone) -> DefinitionOut:
     """Return a definition."""
-    return serializers.definition(_definition(who, id, "definitions.show"))
+    return definitions.show_definition(who, id)
 
 
 @routes.delete("/definitions/{id}", status_code=204)
 def delete_definition(id: Ref, who: Someone) -> None:
     """Delete a definition of which nothing runs; its runs stay known."""
-    found = _definition(who, id, "definitions.delete")
-    with who.change("definitions.delete", f"definition {found.id}"):
-        who.services.store.delete_definition(found.id, who.services.clock())
+    definitions.delete_definition(who, id)
 
 
 @routes.post("/definitions/{id}/runs", status_code=201)
@@ -95,20 +49,6 @@ def start(
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> RunOut:
     """Start a definition; the run is charged to one's default group of this moment (U6)."""
-    found = _definition(who, id, "definitions.start")
-    key = submit.key_of(idempotency_key, body.key)
-    changes = body.model_dump(exclude_none=True, exclude={"key"})
-    spec = _spec(found, changes)
-    submit.check(who, who.me, spec)
-    with who.change("runs.make", f"definition {found.id}"):
-        run = submit.start(who, found, spec, key)
+    run = definitions.start(who, id, body, idempotency_key)
     response.headers["location"] = f"/api/v1/runs/{run.id}"
-    return shown(who, [run])[0]
-
-
-def _spec(found: Definition, changes: dict[str, Any]) -> Spec:
-    """Return what is started; ApiError 409 for a definition that an earlier version took and this one does not."""
-    try:
-        return Spec.model_validate(found.spec | changes)
-    except ValidationError as error:
-        raise ApiError(409, *problems(error.errors(include_url=False))) from None
+    return run

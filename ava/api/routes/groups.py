@@ -6,106 +6,58 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from ava.api.routes.common import Ref, find, router
-from ava.domain.model import Group
-from ava.domain.problems import ApiError
+from ava.http.routing import Ref, router
 from ava.schemas.common import Paged, QuotaIn
-from ava.schemas.users import GroupMake, GroupOut, MemberOut
-from ava.services import offboarding, pagination, serializers
-from ava.services.auth.caller import Caller, Someone
+from ava.schemas.users import GroupMake, GroupOut, GroupsQuery, MemberOut
+from ava.services import groups
+from ava.services.auth.caller import Someone
 
 routes = router("groups")
-
-
-class GroupsQuery(pagination.PageQuery):
-    """Which groups."""
-
-    all: bool = False
-    """Everybody's, for administrators; else one's own."""
-
-
-def _group(who: Caller, ref: str, action: str) -> Group:
-    what = f"group {ref}"
-    group = find(who.services.store.group, "group", ref, "path.name")
-    who.may(action, group=group, what=what, where="path.name")
-    return group
 
 
 @routes.get("/groups")
 def list_groups(who: Someone, query: Annotated[GroupsQuery, Query()]) -> Paged[GroupOut]:
     """Return groups by name, with what they may have and what they have now (U5)."""
-    who.may("groups.list-all" if query.all else "groups.list")
-    scope = f"groups {query.all}"
-    found = who.services.store.groups(
-        user=None if query.all else who.me.name, after=pagination.opened(who, query, scope), limit=query.limit
-    )
-    return pagination.page(who, found, scope, serializers.group)
+    return groups.list_groups(who, query)
 
 
 @routes.post("/groups", status_code=201, responses={200: {"model": GroupOut, "description": "It was there"}})
 def make_group(body: GroupMake, who: Someone, response: Response) -> GroupOut:
     """Make a group; its name is its key: the same once more changes nothing and answers 200."""
-    who.may("groups.make")
-    store, quota = who.services.store, serializers.quota_in(body.quota)
-    with who.change("groups.make", f"group {body.name}", quota=body.quota.model_dump()):
-        try:
-            return serializers.group(store.add_group(body.name, quota, who.services.clock()))
-        except ApiError as refused:
-            there = _there(who, body.name) if refused.status == 409 else None
-            if there is None or there.quota != quota:
-                raise
-            response.status_code = 200
-            return serializers.group(there)
-
-
-def _there(who: Caller, name: str) -> Group | None:
-    try:
-        return who.services.store.group(name)
-    except ApiError:
-        return None
+    group, new = groups.make_group(who, body)
+    if not new:
+        response.status_code = 200
+    return group
 
 
 @routes.get("/groups/{name}")
 def show_group(name: Ref, who: Someone) -> GroupOut:
     """Return a group."""
-    return serializers.group(_group(who, name, "groups.show"))
+    return groups.show_group(who, name)
 
 
 @routes.delete("/groups/{name}", status_code=204)
 def delete_group(name: Ref, who: Someone) -> None:
     """Remove a group that has no members and no runs; what it used stays known."""
-    group = _group(who, name, "groups.delete")
-    with who.change("groups.delete", f"group {group.name}"):
-        who.services.store.delete_group(group.name, who.services.clock())
+    groups.delete_group(who, name)
 
 
 @routes.put("/groups/{name}/quota")
 def set_quota(name: Ref, body: QuotaIn, who: Someone) -> GroupOut:
     """Change what a group may have at once; not below what it has now."""
-    group = _group(who, name, "groups.quota")
-    with who.change("groups.quota", f"group {group.name}", quota=body.model_dump()):
-        return serializers.group(
-            who.services.store.set_quota(group.name, serializers.quota_in(body), who.services.clock())
-        )
+    return groups.set_quota(who, name, body)
 
 
 @routes.get("/groups/{name}/members")
 def list_members(name: Ref, who: Someone) -> list[MemberOut]:
     """Return who is in a group."""
-    group = _group(who, name, "groups.members")
-    members = who.services.store.members(group.name)
-    return [
-        MemberOut(name=m.name, state=m.state.value, default=m.default_group == group.name) for m in members
-    ]
+    return groups.list_members(who, name)
 
 
 @routes.put("/groups/{name}/members/{user}", status_code=204)
 def add_member(name: Ref, user: Ref, who: Someone) -> None:
     """Put a user into a group; the first one becomes the user's default group. Twice does no harm."""
-    group = _group(who, name, "groups.join")
-    person = find(who.services.store.user, "user", user, "path.user")
-    with who.change("groups.join", f"group {group.name}", user=person.name):
-        who.services.store.add_member(group.name, person.name, who.services.clock())
+    groups.add_member(who, name, user)
 
 
 @routes.delete("/groups/{name}/members/{user}", status_code=204)
@@ -114,13 +66,4 @@ def remove_member(name: Ref, user: Ref, who: Someone, stop_runs: bool = False) -
 
     With `stop_runs` the user's runs that are charged to the group are stopped, also where the user is not in it any more.
     """
-    group = _group(who, name, "groups.leave")
-    person = find(who.services.store.user, "user", user, "path.user")
-    with who.change("groups.leave", f"group {group.name}", user=person.name, stop_runs=stop_runs):
-        try:
-            who.services.store.remove_member(group.name, person.name, who.services.clock())
-        except ApiError as refused:
-            if not stop_runs or refused.status != 404:
-                raise
-        if stop_runs:
-            offboarding.stop(who, person.name, group.name)
+    groups.remove_member(who, name, user, stop_runs)

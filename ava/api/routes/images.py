@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ava.api.routes.common import router
+from ava.http.routing import router
 from ava.schemas.runs import ImageOut
+from ava.services import images
 from ava.services.auth.caller import Someone
 
 routes = router("images")
@@ -12,19 +13,4 @@ routes = router("images")
 @routes.get("/images")
 def list_images(who: Someone) -> list[ImageOut]:
     """Return the images that a definition may name, by name; any other is named in full (N4)."""
-    who.may("images.list")
-    offered = who.services.config.images
-    return [
-        ImageOut(
-            name=name,
-            image=row.image,
-            title=row.title,
-            framework=row.framework,
-            version=row.version,
-            python=row.python,
-            cuda=row.cuda,
-            uses=list(row.uses),
-            size=row.size or None,
-        )
-        for name, row in sorted(offered.items())
-    ]
+    return images.list_images(who)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ava.api.routes.common import router
+from ava.http.routing import router
 from ava.schemas.users import InvitationUse
-from ava.services.auth import invitations
+from ava.services import users
 from ava.services.auth.caller import Anybody
-from ava.services.auth.rate_limits import network
 
 routes = router("invitations")
 
@@ -14,7 +13,4 @@ routes = router("invitations")
 @routes.post("/invitations", status_code=204)
 def use_invitation(body: InvitationUse, who: Anybody) -> None:
     """Choose a password by an invitation; it is used up, and all logins and tokens of the account end."""
-    services = who.services
-    services.rates.spend("login_address", network(who.address), "logins")
-    user = invitations.use(services, body.invitation, body.password)
-    services.audit(user.name, "invitations.use", f"user {user.name}", "done", who.address)
+    users.use_invitation(who, body)

@@ -11,11 +11,10 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from ava.api.routes.common import Ref, router
-from ava.api.routes.runs import the_run
 from ava.domain import labels
 from ava.domain.model import Phase, Run
 from ava.domain.problems import ApiError, Problem
+from ava.http.routing import Ref, router
 from ava.schemas.encoding import encode
 from ava.services import metrics
 from ava.services.auth import recent_login
@@ -23,6 +22,7 @@ from ava.services.auth.caller import Caller, Someone
 from ava.services.auth.permissions import unauthenticated
 from ava.services.logs.follower import Follower
 from ava.services.logs.interface import LogBackendUnavailable, LogLine, Target
+from ava.services.runs.runs import find_run
 
 routes = router("logs")
 Write = Callable[[LogLine], bytes]
@@ -66,7 +66,7 @@ async def logs(id: Ref, who: Someone, query: Annotated[LogQuery, Query()]) -> Re
 
 
 def _look(who: Caller, id: str) -> tuple[Run, list[str]]:
-    run = the_run(who, id, "runs.logs")
+    run = find_run(who, id, "runs.logs")
     there = who.services.store.pods([run.id]).get(run.id, ())
     # A pod that waits has no log yet; Kubernetes answers 400 until its container has begun.
     return run, [p.pod for p in there if p.attempt == run.attempt and p.phase != "Pending"]

@@ -7,8 +7,9 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from starlette.responses import RedirectResponse
 
-from ava.api.routes.common import router
+from ava.http import cookies
 from ava.http.requests import any_query
+from ava.http.routing import router
 from ava.schemas.common import Answer
 from ava.services.auth import oidc_login, sessions
 from ava.services.auth.caller import services_of
@@ -66,6 +67,7 @@ def end(
     kept = request.cookies.get(oidc_login.COOKIE)
     user, following = oidc_login.finish(services, address, kept, code, state, error)
     answer = RedirectResponse(following, 303)
-    sessions.begin(request, answer, user)
+    new = sessions.begin(services, user, address, cookies.session(request))
+    cookies.set_session(answer, new, services.config.session_hours)
     answer.delete_cookie(oidc_login.COOKIE, path="/", secure=True, httponly=True, samesite="lax")
     return answer

@@ -5,127 +5,21 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import BaseModel, ConfigDict
 
-from ava.api.routes.common import router
-from ava.domain.model import ImageUse
-from ava.domain.names import shown
-from ava.domain.problems import ApiError, Problem, conflict, missing
-from ava.schemas.common import GroupName, UserName
-from ava.schemas.images import ImageUseOut, PushedImageOut, PushedOut
-from ava.services.auth.caller import Caller, Someone
-from ava.services.registry import deletions, images, usage
-from ava.services.registry.client import split
-from ava.services.registry.images import Account, Image, PushedImages
-from ava.services.registry.repositories import LONGEST, OWNERS, group_of, named, owned
+from ava.http.routing import router
+from ava.schemas.images import PushedImageOut, PushedOut, PushedQuery
+from ava.services.auth.caller import Someone
+from ava.services.registry import pushed_images
+from ava.services.registry.repositories import LONGEST
 
 routes = router("images")
 Name = Annotated[str, Path(min_length=1, max_length=LONGEST + 200)]
-USERS, GROUPS = OWNERS
-SHOWN = 5
-"""Uses that a refusal names."""
-
-
-class PushedQuery(BaseModel):
-    """Whose images; where neither is said, one's own and those of one's groups."""
-
-    model_config = ConfigDict(extra="forbid")
-    user: UserName | None = None
-    group: GroupName | None = None
-
-
-def _registry(who: Caller) -> PushedImages:
-    found = who.services.pushed
-    if found is None:
-        raise ApiError(
-            404,
-            Problem(
-                "not-found",
-                "Users push no images here.",
-                "request",
-                "no registry for users",
-                "a site whose registry takes users' images",
-                "Ask an administrator.",
-            ),
-        )
-    return found
-
-
-def _may(who: Caller, action: str, owner: str, what: str, where: str) -> None:
-    """Return if the caller may do it with an owner's images; what is neither theirs nor there is told in the same words."""
-    kind, _, name = owner.partition("/")
-    if kind == USERS:
-        who.may(action, owner=name, what=what, where=where)
-    else:
-        # An administrator also sees what a group has left behind.
-        who.may(action, group=group_of(who, name), what=what, where=where)
-
-
-def _theirs(who: Caller) -> list[str]:
-    groups = who.services.store.groups(user=who.me.name, limit=500).items
-    return [f"{USERS}/{who.me.name}", *(f"{GROUPS}/{g.name}" for g in groups)]
 
 
 @routes.get("/pushed-images")
 def list_pushed(who: Someone, query: Annotated[PushedQuery, Query()]) -> list[PushedOut]:
     """Return what users and groups have in the registry, with the images, newest first."""
-    if query.user is not None and query.group is not None:
-        raise ApiError(
-            422, Problem("owner-twice", "Not said whose.", "query.group", "a user too", "a user or a group")
-        )
-    owners = _theirs(who)
-    if query.user is not None:
-        owners = [f"{USERS}/{query.user}"]
-    elif query.group is not None:
-        owners = [f"{GROUPS}/{query.group}"]
-    for owner in owners:
-        _may(who, "pushed-images.show", owner, owner, "query")
-    registry = _registry(who)
-    return [_shape(who, registry.account(owner)) for owner in owners]
-
-
-def _shape(who: Caller, account: Account) -> PushedOut:
-    found = usage.uses(who, account.owner)
-    whole = [image for image in account.images if not _lists_of(image, account)]
-    return PushedOut(
-        owner=account.owner,
-        used=account.used,
-        waiting=account.waiting,
-        limit=account.limit,
-        full=" ".join(problem.what for problem in images.full(account)),
-        images=[
-            _image(image, [_use(who, one) for one in usage.of(image, found)])
-            for image in sorted(whole, key=lambda i: (i.pushed, i.name), reverse=True)
-        ],
-    )
-
-
-def _image(image: Image, uses: list[ImageUseOut]) -> PushedImageOut:
-    return PushedImageOut(
-        name=image.name,
-        repository=image.repository,
-        digest=image.digest,
-        tags=list(image.tags),
-        size=image.size,
-        pushed=image.pushed,
-        uses=uses,
-    )
-
-
-def _use(who: Caller, one: ImageUse) -> ImageUseOut:
-    """Return a use as the caller may know it: names and ids of others' work are theirs."""
-    whole = who.me.admin or one.owner == who.me.name
-    return ImageUseOut(
-        kind=one.kind, id=one.id if whole else "", name=one.name if whole else "", owner=one.owner
-    )
-
-
-def _lists_of(image: Image, account: Account) -> list[Image]:
-    """Return the lists of images of which one without a tag of its own is a part."""
-    if image.tags:
-        return []
-    same = (one for one in account.images if one.repository == image.repository)
-    return [one for one in same if image.digest in one.parts]
+    return pushed_images.list_pushed(who, query)
 
 
 @routes.delete("/pushed-images/{image:path}")
@@ -134,79 +28,4 @@ def delete_pushed(image: Name, who: Someone) -> PushedImageOut:
 
     409 while a run that has not finished, or a definition, uses it. Its space can be used at once, and is given back at night.
     """
-    settings = who.services.config.user_registry
-    full = named(image, settings.host, settings.pulled) if settings else None
-    repository, reference = split(full.partition("/")[2] if full else image)
-    kind, name = owned(repository)
-    if not (kind and name):
-        raise missing(_what(image), "path.image")
-    owner = f"{kind}/{name}"
-    _may(who, "pushed-images.delete", owner, _what(image), "path.image")
-    registry = _registry(who)
-    change = who.change("pushed-images.delete", f"image {image}")
-    with change, deletions.deleting(who, repository) as removing:
-        account = registry.account(owner, "path.image")
-        found = _found(account, repository, reference or "latest", image)
-        parts = _own_parts(found, account)
-        _unused(who, owner, found, [part.digest for part in parts])
-        for one in (found, *parts):
-            removing()
-            registry.remove(one, "path.image")
-    return _image(found, [])
-
-
-def _found(account: Account, repository: str, reference: str, image: str) -> Image:
-    for one in account.images:
-        if one.repository == repository and reference in (one.digest, *one.tags):
-            if lists := _lists_of(one, account):
-                raise conflict(
-                    "image-part",
-                    "This is one architecture's part of another image.",
-                    "path.image",
-                    "Delete the whole image.",
-                    found=f"a part of {lists[0].name}",
-                    wanted="an image of its own",
-                )
-            return one
-    raise missing(_what(image), "path.image")
-
-
-def _what(image: str) -> str:
-    return f"image {shown(image)}"
-
-
-def _own_parts(image: Image, account: Account) -> list[Image]:
-    """Return the parts of a list that go with it: those without tags that no other list has."""
-    parts = [
-        one for one in account.images if one.repository == image.repository and one.digest in image.parts
-    ]
-    return [one for one in parts if not one.tags and _lists_of(one, account) == [image]]
-
-
-def _unused(who: Caller, owner: str, image: Image, parts: list[str]) -> None:
-    if who.services.store.image_claimed(image.repository, who.services.clock()):
-        raise conflict(
-            "image-in-use",
-            "A run of an image of this repository is being started.",
-            "path.image",
-            "Try again in two minutes.",
-            found=shown(image.repository),
-            wanted="a repository of which no run is being started",
-        )
-    if not (found := usage.of(image, usage.uses(who, owner), parts=parts)):
-        return
-    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    raise conflict(
-        "image-in-use",
-        "The image is in use.",
-        "path.image",
-        "Stop the runs, and delete the definitions or give them another image; then delete it.",
-        found=", ".join(_said(_use(who, one)) for one in found[:SHOWN]) + more,
-        wanted="an image that no definition and no run that has not finished names",
-    )
-
-
-def _said(use: ImageUseOut) -> str:
-    if not use.name:
-        return f"a {use.kind} of {use.owner}"
-    return f"run {use.id} ({use.name})" if use.kind == "run" else f"definition {use.name}"
+    return pushed_images.delete_pushed(who, image)

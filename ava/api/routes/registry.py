@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ava.api.routes.common import RESPONSES
 from ava.domain.names import shown
 from ava.domain.problems import ApiError, Problem
 from ava.http import errors
 from ava.http.responses import Json
+from ava.http.routing import RESPONSES
 from ava.schemas.users import RegistryTokenOut
 from ava.services.auth.caller import by_basic, caller
 from ava.services.registry.images import check_room

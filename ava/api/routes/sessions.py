@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from ava.api.routes.common import Ref, router
+from ava.http import cookies
+from ava.http.routing import Ref, router
 from ava.schemas.users import Login, SecretOut, SessionOut
 from ava.services import serializers
-from ava.services.auth import login, sessions
-from ava.services.auth.caller import COOKIE, Someone, csrf, services_of
+from ava.services.auth import sessions
+from ava.services.auth.caller import Someone, csrf, services_of
+from ava.services.auth.login import KNOWN
 
 routes = router("sessions")
 
@@ -21,16 +23,17 @@ def open_session(body: Login, request: Request, response: Response) -> SessionOu
     """
     services = services_of(request)
     address = str(request.state.address)
-    user = login.user(services, body.name, body.password, address, request.cookies.get(login.KNOWN, ""))
-    secret, until = sessions.begin(request, response, user)
-    return SessionOut(user=serializers.user(services, user), csrf=csrf(secret), kind="session", until=until)
+    known, former = request.cookies.get(KNOWN, ""), cookies.session(request)
+    new = sessions.open_session(services, body, address, known=known, former=former)
+    cookies.set_session(response, new, services.config.session_hours)
+    user = serializers.user(services, new.user)
+    return SessionOut(user=user, csrf=csrf(new.secret), kind="session", until=new.until)
 
 
 @routes.get("/sessions")
 def list_sessions(who: Someone) -> list[SecretOut]:
     """Return one's own logins; the label is the address that each came from."""
-    who.may("sessions.list")
-    return [serializers.secret(s) for s in who.services.store.secrets(who.me.name, "session")]
+    return sessions.list_sessions(who)
 
 
 @routes.get("/sessions/current")
@@ -46,15 +49,11 @@ def current(who: Someone) -> SessionOut:
 @routes.delete("/sessions/current", status_code=204)
 def log_out(who: Someone, response: Response) -> None:
     """End the session (or token) that asks; nothing can be done with it afterwards."""
-    # Each token may end itself, whatever its scopes.
-    with who.change(f"{who.kind}s.end", f"{who.kind} {who.secret_id}"):
-        who.services.store.end_secret(who.me.name, who.secret_id)
-    response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+    sessions.log_out(who)
+    cookies.clear_session(response)
 
 
 @routes.delete("/sessions/{id}", status_code=204)
 def end_session(id: Ref, who: Someone) -> None:
     """End another one of one's own sessions."""
-    who.may("sessions.end", owner=who.me.name)
-    with who.change("sessions.end", f"session {id}"):
-        who.services.store.end_secret(who.me.name, id)
+    sessions.end_session(who, id)

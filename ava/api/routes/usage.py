@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Query, Response
-from pydantic import BaseModel, ConfigDict, Field
 
-from ava.api.routes.common import find, router
-from ava.domain.problems import ApiError, Problem
 from ava.http.responses import Json
-from ava.schemas.runs import UsageReport
-from ava.services import serializers
-from ava.services.auth.caller import Caller, Someone
+from ava.http.routing import router
+from ava.schemas.runs import UsageQuery, UsageReport
+from ava.services.auth.caller import Someone
+from ava.services.usage import report
 
 routes = router("usage")
 USED = "gpu_hours", "cpu_hours", "memory_gib_hours"
 COLUMNS = ("user", "group", "runs", *USED, *(f"reserved_{name}" for name in USED))
-
-
-class UsageQuery(BaseModel):
-    """Which usage; without ``month`` the present one."""
-
-    model_config = ConfigDict(extra="forbid")
-    month: Annotated[str, Field(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")] | None = None
-    group: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    user: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    format: Literal["json", "csv"] = "json"
 
 
 @routes.get(
@@ -43,59 +30,12 @@ def usage(who: Someone, query: Annotated[UsageQuery, Query()]) -> Response:
     return _csv(found) if query.format == "csv" else Json(found)
 
 
-def report(who: Caller, query: UsageQuery) -> UsageReport:
-    """Return the usage that a query asks for; ApiError where that is not the caller's to know."""
-    user = _whose(who, query)
-    now = who.services.clock()
-    since, until = month(query.month or f"{now:%Y-%m}")
-    if since > now:
-        raise ApiError(
-            422,
-            Problem(
-                "value-invalid",
-                "This month has not begun.",
-                "query.month",
-                str(query.month),
-                f"at most {now:%Y-%m}",
-                "Choose a month that has begun.",
-            ),
-        )
-    found = who.services.store.usage(since, until, now=now, group=query.group, user=user)
-    return UsageReport(since=since, until=until, rows=[serializers.usage(row) for row in found])
-
-
-def _whose(who: Caller, query: UsageQuery) -> str | None:
-    """Return the user whose usage is asked for, None for everybody's; ApiError where that is not the caller's to know."""
-    me, store = who.me, who.services.store
-    user = me.name if query.user == "me" else query.user
-    if user == me.name:
-        who.may("usage.own")
-        return user
-    if query.group is not None:
-        group = find(store.group, "group", query.group, "query.group")
-        who.may("groups.show", group=group, what=f"group {query.group}", where="query.group")
-        who.may("usage.group", group=group, what=f"group {query.group}", where="query.group")
-        return user
-    if user is None and not me.admin:
-        who.may("usage.own")
-        return me.name
-    who.may("usage.all")
-    return user
-
-
-def month(text: str) -> tuple[datetime, datetime]:
-    """Return the beginning of a month ``YYYY-MM`` and of the next, UTC."""
-    year, number = int(text[:4]), int(text[5:])
-    following = (year + number // 12, number % 12 + 1)
-    return datetime(year, number, 1, tzinfo=UTC), datetime(*following, 1, tzinfo=UTC)
-
-
-def _csv(report: UsageReport) -> Response:
+def _csv(found: UsageReport) -> Response:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(("since", "until", *COLUMNS))
-    for row in report.rows:
+    for row in found.rows:
         writer.writerow(
-            (report.since.isoformat(), report.until.isoformat(), *(getattr(row, c) for c in COLUMNS))
+            (found.since.isoformat(), found.until.isoformat(), *(getattr(row, c) for c in COLUMNS))
         )
     return Response(text.getvalue(), media_type="text/csv")

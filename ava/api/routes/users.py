@@ -2,77 +2,43 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Query
 
-from ava.api.routes.common import Ref, find, myself, router
-from ava.domain.model import User, UserState
-from ava.domain.problems import ApiError, Problem
+from ava.http.routing import Ref, router
 from ava.schemas.common import Paged
-from ava.schemas.users import DefaultGroup, InvitationOut, PasswordChange, UserChange, UserMake, UserOut
-from ava.services import offboarding, pagination, serializers
-from ava.services.auth import email_confirmation, invitations
-from ava.services.auth.caller import Caller, Someone, new_secret
+from ava.schemas.users import (
+    DefaultGroup,
+    InvitationOut,
+    PasswordChange,
+    UserChange,
+    UserMake,
+    UserOut,
+    UsersQuery,
+)
+from ava.services import users
+from ava.services.auth.caller import Someone
 
 routes = router("users")
-
-
-class UsersQuery(pagination.PageQuery):
-    """Which users."""
-
-    state: Literal["pending", "active", "disabled"] | None = None
 
 
 @routes.get("/users")
 def list_users(who: Someone, query: Annotated[UsersQuery, Query()]) -> Paged[UserOut]:
     """Return people by name; those who wait for approval by ``state=pending``."""
-    who.may("users.list")
-    scope = f"users {query.state}"
-    state = UserState(query.state) if query.state else None
-    found = who.services.store.users(
-        state=state, after=pagination.opened(who, query, scope), limit=query.limit
-    )
-    return pagination.page(who, found, scope, partial(serializers.user, who.services))
+    return users.list_users(who, query)
 
 
 @routes.post("/users", status_code=201)
 def make_user(body: UserMake, who: Someone) -> UserOut:
     """Make an account that can be used at once, or, without a password, by who has an invitation or another way to log in."""
-    who.may("users.make")
-    services = who.services
-    with who.change("users.make", f"user {body.name}", admin=body.admin):
-        hashed = services.passwords.hash(body.password if body.password is not None else new_secret())
-        return serializers.user(
-            services,
-            services.store.add_user(
-                body.name,
-                body.email,
-                hashed,
-                services.clock(),
-                admin=body.admin,
-                state=UserState.ACTIVE,
-                over_pending=True,
-                email_confirmed=True,
-            ),
-        )
-
-
-def account(who: Caller, ref: str, action: str) -> User:
-    """Return the account that a path names, where the caller may do something to it; ApiError 403, 404."""
-    name, store = myself(who, ref), who.services.store
-    if name != who.me.name and not who.me.admin:
-        who.may(action, what=f"user {name}", where="path.name")
-    found = find(store.user, "user", name, "path.name")
-    who.may(action, owner=found.name, what=f"user {name}", where="path.name")
-    return found
+    return users.make_user(who, body)
 
 
 @routes.get("/users/{name}")
 def show_user(name: Ref, who: Someone) -> UserOut:
     """Return a person; ``me`` is who asks."""
-    return serializers.user(who.services, account(who, name, "users.show"))
+    return users.show_user(who, name)
 
 
 @routes.patch("/users/{name}")
@@ -82,79 +48,28 @@ def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
     An address that an administrator sets is confirmed; to one that a user sets a link is sent by which it is confirmed.
     Shutting out ends sessions and tokens and stops the person's public services; with `stop_runs` all that they run.
     """
-    only_email = body.state is None and body.admin is None and body.stop_runs is None
-    found = account(who, name, "users.email" if only_email else "users.change")
-    detail = {k: v for k, v in body.model_dump().items() if v is not None}
-    if not detail:
-        return serializers.user(who.services, found)
-    with who.change("users.change", f"user {found.name}", **detail):
-        changed = who.services.store.set_user(
-            found.name,
-            who.services.clock(),
-            state=UserState(body.state) if body.state else None,
-            admin=body.admin,
-            email=body.email,
-            # What an administrator types is taken as it is; what users type is confirmed by themselves.
-            email_confirmed=who.me.admin,
-        )
-        if body.email is not None or changed.state is not found.state:
-            email_confirmation.offer(who.services, changed)
-        if changed.state is not UserState.ACTIVE:
-            (offboarding.stop if body.stop_runs else offboarding.stop_public)(who, changed.name)
-    return serializers.user(who.services, changed)
+    return users.change_user(who, name, body)
 
 
 @routes.delete("/users/{name}", status_code=204)
 def remove_user(name: Ref, who: Someone) -> None:
     """Remove an account that nobody has approved, so that its name and address are free; 409 for every other."""
-    found = account(who, name, "users.delete")
-    with who.change("users.delete", f"user {found.name}", email=found.email):
-        who.services.store.remove_user(found.name)
+    users.remove_user(who, name)
 
 
 @routes.put("/users/{name}/password", status_code=204)
 def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
     """Set a password; every other session and all tokens of that person end. One's own wants the current one."""
-    found, services = account(who, name, "users.password"), who.services
-    own = found.name == who.me.name
-    with who.change("users.password", f"user {found.name}"):
-        if own:
-            services.rates.check("login_account", f"{found.name} itself", "refused passwords of this account")
-            kept = services.store.password(found.name)
-            if not services.passwords.matches(kept, body.current or ""):
-                services.rates.spend(
-                    "login_account", f"{found.name} itself", "refused passwords of this account"
-                )
-                raise ApiError(
-                    403,
-                    Problem(
-                        "password-wrong",
-                        "This is not the current password.",
-                        "body.current",
-                        "another password" if body.current else "nothing",
-                        "the current password",
-                        "Give it, or ask an administrator for a new one.",
-                    ),
-                )
-        services.store.set_user(found.name, services.clock(), password=services.passwords.hash(body.new))
-        for kind in ("session", "token"):
-            for secret in services.store.secrets(found.name, kind):
-                if not own or secret["id"] != who.secret_id:
-                    services.store.end_secret(found.name, secret["id"])
+    users.set_password(who, name, body)
 
 
 @routes.post("/users/{name}/invitation", status_code=201)
 def invite(name: Ref, who: Someone) -> InvitationOut:
     """Make an invitation; the person's page for it is /invitation, after a '#'. It is shown this once."""
-    found = account(who, name, "users.invite")
-    with who.change("users.invite", f"user {found.name}"):
-        made, until = invitations.make(who.services, found)
-    return InvitationOut(user=found.name, invitation=made, until=until)
+    return users.invite(who, name)
 
 
 @routes.put("/users/{name}/default-group")
 def set_default_group(name: Ref, body: DefaultGroup, who: Someone) -> UserOut:
     """Choose the group that later runs are charged to; runs that are there stay where they are (U6)."""
-    found = account(who, name, "users.default-group")
-    with who.change("users.default-group", f"user {found.name}", group=body.group):
-        return serializers.user(who.services, who.services.store.set_default_group(found.name, body.group))
+    return users.set_default_group(who, name, body)

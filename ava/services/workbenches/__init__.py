@@ -1,1 +1,1 @@
-"""Workbenches: tickets for browsers, and the idle rule."""
+"""Workbenches: what users do with them, tickets for browsers, and the idle rule."""

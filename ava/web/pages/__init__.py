@@ -1,4 +1,4 @@
-"""The pages, one file per concern; each asks the API's own functions and says in its templates how it looks."""
+"""The pages, one file per concern; each calls the same services as the API and has its looks in templates."""
 
 from __future__ import annotations
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import confirmations, groups, sessions, users
-from ava.api.routes.common import Ref
 from ava.domain.problems import ApiError
-from ava.schemas.users import ConfirmationUse, DefaultGroup, PasswordChange, UserChange
+from ava.http.routing import Ref
+from ava.schemas.users import ConfirmationUse, DefaultGroup, GroupsQuery, PasswordChange, UserChange
+from ava.services import groups, users
+from ava.services.auth import sessions
 from ava.web import forms
 from ava.web.request import PageRequest, Someone
 
@@ -18,9 +19,9 @@ def _page(visit: PageRequest, refused: ApiError | None = None, about: str = "") 
     return visit.page(
         "account.html",
         refused=refused,
-        account=users.show_user("me", visit.who),
+        account=users.show_user(visit.who, "me"),
         about=about,
-        groups=groups.list_groups(visit.who, groups.GroupsQuery(limit=100)).items,
+        groups=groups.list_groups(visit.who, GroupsQuery(limit=100)).items,
         sessions=sessions.list_sessions(visit.who),
         current=visit.who.secret_id,
         values=visit.form,
@@ -38,7 +39,7 @@ def group(visit: Someone) -> Response:
     """Choose the group that later runs are charged to."""
     try:
         users.set_default_group(
-            "me", forms.as_model(DefaultGroup, {"group": visit.form.text("group")}), visit.who
+            visit.who, "me", forms.as_model(DefaultGroup, {"group": visit.form.text("group")})
         )
     except ApiError as refused:
         return _page(visit, refused, "group")
@@ -49,7 +50,7 @@ def group(visit: Someone) -> Response:
 def email(visit: Someone) -> Response:
     """Change the address."""
     try:
-        users.change_user("me", forms.as_model(UserChange, {"email": visit.form.text("email")}), visit.who)
+        users.change_user(visit.who, "me", forms.as_model(UserChange, {"email": visit.form.text("email")}))
     except ApiError as refused:
         return _page(visit, refused, "email")
     return visit.go("/account", done="saved")
@@ -59,7 +60,7 @@ def email(visit: Someone) -> Response:
 def send_confirmation(visit: Someone) -> Response:
     """Send the link again by which the address is confirmed."""
     try:
-        confirmations.send_confirmation("me", visit.who)
+        users.send_confirmation(visit.who, "me")
     except ApiError as refused:
         return _page(visit, refused, "email")
     return visit.go("/account", done="confirmation-sent")
@@ -76,7 +77,7 @@ def confirm(visit: Someone) -> Response:
     """Confirm the address of the account that is logged in."""
     given = visit.form.text("confirmation")
     try:
-        confirmations.use_confirmation(forms.as_model(ConfirmationUse, {"confirmation": given}), visit.who)
+        users.use_confirmation(visit.who, forms.as_model(ConfirmationUse, {"confirmation": given}))
     except ApiError as refused:
         return _confirmation(visit, given, refused)
     return visit.go("/account", done="confirmed")
@@ -93,7 +94,7 @@ def password(visit: Someone) -> Response:
     try:
         forms.twice(form, "new")
         given = {"new": form.get("new", ""), "current": form.get("current") or None}
-        users.set_password("me", forms.as_model(PasswordChange, given), visit.who)
+        users.set_password(visit.who, "me", forms.as_model(PasswordChange, given))
     except ApiError as refused:
         return _page(visit, refused, "password")
     return visit.go("/account", done="password")
@@ -102,5 +103,5 @@ def password(visit: Someone) -> Response:
 @routes.post("/account/sessions/{id}/end")
 def end(id: Ref, visit: Someone) -> Response:
     """End another login of one's own."""
-    sessions.end_session(id, visit.who)
+    sessions.end_session(visit.who, id)
     return visit.go("/account", done="ended")

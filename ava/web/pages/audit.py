@@ -7,11 +7,12 @@ from contextlib import suppress
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import audit
 from ava.domain.data_sets import DataSet
 from ava.domain.model import Definition, Run
 from ava.domain.names import is_id
 from ava.domain.problems import ApiError
+from ava.schemas.users import AuditQuery
+from ava.services import audit
 from ava.web import forms
 from ava.web.request import PageRequest, Someone
 
@@ -24,7 +25,7 @@ def show(visit: Someone) -> Response:
     """Show a page of it, newest first."""
     asked = visit.request.query_params
     chosen = {name: asked[name] for name in ("who", "object", "action") if asked.get(name)}
-    query = forms.as_model(audit.AuditQuery, {**chosen, "limit": PAGE, "after": asked.get("after") or None})
+    query = forms.as_model(AuditQuery, {**chosen, "limit": PAGE, "after": asked.get("after") or None})
     found = audit.list_audit(visit.who, query)
     return visit.page(
         "audit.html",

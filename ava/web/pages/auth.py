@@ -6,10 +6,12 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import invitations, registrations, sessions
 from ava.domain.problems import ApiError
+from ava.http import cookies
 from ava.schemas.users import InvitationUse, Login, Registration
-from ava.services.auth.caller import COOKIE
+from ava.services import users
+from ava.services.auth import sessions
+from ava.services.auth.login import KNOWN
 from ava.web import forms, i18n
 from ava.web.request import FORM_COOKIE, Anybody, PageRequest, Someone, local
 
@@ -42,7 +44,10 @@ def login(visit: Anybody) -> Response:
     answer = visit.go(following)
     try:
         body = forms.as_model(Login, {"name": form.text("name"), "password": form.get("password", "")})
-        sessions.open_session(body, visit.request, answer)
+        request, context = visit.request, visit.services
+        known, former = request.cookies.get(KNOWN, ""), cookies.session(request)
+        new = sessions.open_session(context, body, str(request.state.address), known=known, former=former)
+        cookies.set_session(answer, new, context.config.session_hours)
     except ApiError as refused:
         return _login(visit, following, refused)
     answer.delete_cookie(FORM_COOKIE, path="/", secure=True, httponly=True, samesite="lax")
@@ -53,10 +58,10 @@ def login(visit: Anybody) -> Response:
 def logout(visit: Someone) -> Response:
     """End the session."""
     answer = visit.go("/login", done="out")
-    sessions.log_out(visit.who, answer)
+    sessions.log_out(visit.who)
+    cookies.clear_session(answer)
     # What the browser may have kept of this session's pages is of no use to who comes next.
     answer.headers["clear-site-data"] = '"cache"'
-    answer.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
     return answer
 
 
@@ -76,7 +81,7 @@ def register(visit: Anybody) -> Response:
             Registration,
             {"name": form.text("name"), "email": form.text("email"), "password": form.get("password", "")},
         )
-        registrations.register(body, visit.who)
+        users.register(visit.who, body)
     except ApiError as refused:
         return visit.page("register.html", refused=refused, values=form)
     return visit.go("/login", done="registered")
@@ -97,7 +102,7 @@ def use_invitation(visit: Anybody) -> Response:
         body = forms.as_model(
             InvitationUse, {"invitation": form.text("invitation"), "password": form.get("password", "")}
         )
-        invitations.use_invitation(body, visit.who)
+        users.use_invitation(visit.who, body)
     except ApiError as refused:
         return visit.page("invitation.html", refused=refused, values=form)
     return visit.go("/login", done="chosen")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import runs
-from ava.api.routes.common import Ref
 from ava.domain.labels import namespace
 from ava.domain.model import Phase
 from ava.domain.problems import ApiError, Problem
 from ava.http.responses import Json
+from ava.http.routing import Ref
+from ava.services.runs import runs
 from ava.web import metrics
 from ava.web.i18n import N_
 from ava.web.request import HEADERS, Someone
@@ -25,7 +25,7 @@ TITLES = {
 @routes.get("/runs/{id}/charts")
 def charts(id: Ref, visit: Someone) -> Response:
     """Return the charts of a run; none where nothing is measured."""
-    run = runs.the_run(visit.who, id, "runs.show")
+    run = runs.find_run(visit.who, id, "runs.show")
     services = visit.services
     if run.admitted is None:
         return Json({"charts": [], "live": run.phase is not Phase.FINISHED}, headers=HEADERS)

@@ -7,10 +7,10 @@ from typing import Literal
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import data_sets
-from ava.api.routes.common import Ref
 from ava.domain.problems import ApiError
-from ava.schemas.data_sets import DataSetOut, LimitIn, ShareIn
+from ava.http.routing import Ref
+from ava.schemas.data_sets import DataSetOut, DataSetsQuery, LimitIn, ShareIn
+from ava.services import data_sets
 from ava.web import data_source_form, forms
 from ava.web.request import PageRequest, Someone
 
@@ -28,7 +28,7 @@ def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
     asked = visit.request.query_params
     everybody = asked.get("all") == "1"
     query = forms.as_model(
-        data_sets.DataSetsQuery, {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
+        DataSetsQuery, {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
     )
     found = data_sets.list_data_sets(visit.who, query)
     return visit.page(
@@ -69,7 +69,7 @@ def list_data_sets(visit: Someone) -> Response:
 def make(visit: Someone) -> Response:
     """Make a data set in a folder of its own."""
     try:
-        made = data_sets.make_data_set(data_source_form.read(visit.form, data_source_form.OWN), visit.who)
+        made = data_sets.make_data_set(visit.who, data_source_form.read(visit.form, data_source_form.OWN))
     except ApiError as refused:
         return _list(visit, refused)
     return visit.go(f"/data/{made.id}", done="saved")
@@ -112,7 +112,7 @@ def make_of_source(visit: Someone) -> Response:
     if wrong and kind in data_source_form.offered(who):
         return _new(visit, ApiError(422, *wrong))
     try:
-        made = data_sets.make_data_set(data_source_form.read(visit.form, kind), who)
+        made = data_sets.make_data_set(who, data_source_form.read(visit.form, kind))
     except ApiError as refused:
         if refused.status == 403:
             raise
@@ -140,7 +140,7 @@ def check(visit: Someone) -> Response:
 
 def _show(visit: PageRequest, id: str, refused: ApiError | None = None) -> Response:
     who = visit.who
-    one = data_sets.show_data_set(id, who)
+    one = data_sets.show_data_set(who, id)
     # Who only reads it is not told who else does, nor of whose runs it is in use.
     changes = "data-sets.change"
     whole = one.owner == who.me.name or who.me.admin
@@ -153,8 +153,8 @@ def _show(visit: PageRequest, id: str, refused: ApiError | None = None) -> Respo
         state=state(one),
         place={name: str(one.source[name]) for name in one.source if name != "kind"},
         whole=whole,
-        shares=data_sets.list_shares(id, who) if whole else [],
-        uses=data_sets.list_uses(id, who) if whole else [],
+        shares=data_sets.list_shares(who, id) if whole else [],
+        uses=data_sets.list_uses(who, id) if whole else [],
         words_of_files={code: said for code in FILES if (said := visit.words.of_problem(code))},
         values=visit.form,
     )
@@ -172,7 +172,7 @@ def share(id: Ref, visit: Someone) -> Response:
     form = visit.form
     kind = "group" if form.get("kind") == "group" else "user"
     try:
-        data_sets.share_data_set(id, forms.as_model(ShareIn, {kind: form.given("name")}), visit.who)
+        data_sets.share_data_set(visit.who, id, forms.as_model(ShareIn, {kind: form.given("name")}))
     except ApiError as refused:
         if refused.status == 403:
             raise
@@ -183,7 +183,7 @@ def share(id: Ref, visit: Someone) -> Response:
 @routes.post("/data/{id}/shares/{kind}/{name}/end")
 def unshare(id: Ref, kind: Literal["user", "group"], name: Ref, visit: Someone) -> Response:
     """Take that back."""
-    data_sets.unshare_data_set(id, kind, name, visit.who)
+    data_sets.unshare_data_set(visit.who, id, kind, name)
     return visit.go(f"/data/{id}", done="unshared")
 
 
@@ -193,7 +193,7 @@ def limit(id: Ref, visit: Someone) -> Response:
 
     def change() -> None:
         body = forms.as_model(LimitIn, {"quota": forms.scaled(visit.form.text("quota"), GIB)})
-        data_sets.limit_data_set(id, body, visit.who)
+        data_sets.limit_data_set(visit.who, id, body)
 
     return visit.changed(change, partial(_show, visit, id), f"/data/{id}", "saved")
 
@@ -202,7 +202,7 @@ def limit(id: Ref, visit: Someone) -> Response:
 def delete(id: Ref, visit: Someone) -> Response:
     """Delete it with its files; refused while a run names it."""
     return visit.changed(
-        lambda: data_sets.delete_data_set(id, visit.who),
+        lambda: data_sets.delete_data_set(visit.who, id),
         partial(_show, visit, id),
         "/data",
         "deleted",

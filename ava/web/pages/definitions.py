@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import definitions, model_services, runs, workbenches
-from ava.api.routes.common import Ref
+from ava.http.routing import Ref
+from ava.schemas.definitions import DefinitionsQuery
 from ava.schemas.model_services import ServiceOut
-from ava.schemas.runs import RunOut
+from ava.schemas.runs import RunOut, RunsQuery
+from ava.services import definitions, model_services
+from ava.services.runs import runs
+from ava.services.workbenches import workbenches
 from ava.web import definition_form, forms, labels
 from ava.web.request import PageRequest, Someone
 
@@ -36,7 +39,7 @@ def list_services(visit: Someone) -> Response:
 def _list(visit: PageRequest, kind: str) -> Response:
     asked = visit.request.query_params
     query = forms.as_model(
-        definitions.DefinitionsQuery, {"kind": kind, "limit": PAGE, "after": asked.get("after") or None}
+        DefinitionsQuery, {"kind": kind, "limit": PAGE, "after": asked.get("after") or None}
     )
     found = definitions.list_definitions(visit.who, query)
     last = _last(visit, kind)
@@ -56,7 +59,7 @@ def _last(visit: PageRequest, kind: str) -> dict[str, RunOut]:
     """Return the newest run of each definition: of those at work, and of the newest hundred."""
     found: dict[str, RunOut] = {}
     for phase, most in (("admitted", 100), ("queued", 100), (None, 100)):
-        query = forms.as_model(runs.RunsQuery, {"kind": kind, "phase": phase, "limit": most})
+        query = forms.as_model(RunsQuery, {"kind": kind, "phase": phase, "limit": most})
         for run in runs.list_runs(visit.who, query).items:
             found.setdefault(run.definition, run)
     return found
@@ -65,16 +68,16 @@ def _last(visit: PageRequest, kind: str) -> dict[str, RunOut]:
 def _serving(visit: PageRequest, newest: list[RunOut]) -> dict[str, ServiceOut]:
     """Return what there is of services that are at work, by their definition."""
     open_ones = [run for run in newest if run.kind == "service" and run.phase != "finished"]
-    return {run.definition: model_services.show_service(run.id, visit.who) for run in open_ones}
+    return {run.definition: model_services.show_service(visit.who, run.id) for run in open_ones}
 
 
 @routes.get("/definitions/{id}")
 def show(id: Ref, visit: Someone) -> Response:
     """Show a definition and its runs."""
-    found = definitions.show_definition(id, visit.who)
+    found = definitions.show_definition(visit.who, id)
     mine = found.owner == visit.who.me.name
     query = forms.as_model(
-        runs.RunsQuery,
+        RunsQuery,
         {
             "definition": found.id,
             "owner": found.owner,
@@ -93,7 +96,7 @@ def show(id: Ref, visit: Someone) -> Response:
         first=not query.after,
         text=text,
         mine=mine,
-        bench=workbenches.show_workbench(found.id, visit.who) if found.kind == "workbench" else None,
+        bench=workbenches.show_workbench(visit.who, found.id) if found.kind == "workbench" else None,
         key=forms.new_key(),
     )
 
@@ -101,6 +104,6 @@ def show(id: Ref, visit: Someone) -> Response:
 @routes.post("/definitions/{id}/delete")
 def delete(id: Ref, visit: Someone) -> Response:
     """Delete a definition of which nothing runs."""
-    kind = definitions.show_definition(id, visit.who).kind
-    definitions.delete_definition(id, visit.who)
+    kind = definitions.show_definition(visit.who, id).kind
+    definitions.delete_definition(visit.who, id)
     return visit.go(f"/{labels.PLURALS[kind]}", done="deleted")

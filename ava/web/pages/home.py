@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import groups, runs
 from ava.domain.model import UserState
-from ava.services.runs import capacity
+from ava.schemas.runs import RunsQuery
+from ava.schemas.users import GroupsQuery
+from ava.services import groups
+from ava.services.runs import capacity, runs
 from ava.web.nodes import by_model, sorted_nodes
 from ava.web.request import Someone
 
@@ -19,13 +21,13 @@ SHOWN = 20
 def home(visit: Someone) -> Response:
     """Show the first page."""
     who = visit.who
-    mine = groups.list_groups(who, groups.GroupsQuery(limit=100)).items
+    mine = groups.list_groups(who, GroupsQuery(limit=100)).items
     who.may("cluster.show")
     told = capacity.shown(visit.services)
     open_runs = [
         run
         for phase in ("admitted", "queued")
-        for run in runs.list_runs(who, runs.RunsQuery(phase=phase, limit=SHOWN)).items
+        for run in runs.list_runs(who, RunsQuery(phase=phase, limit=SHOWN)).items
     ]
     waiting = visit.services.store.users(state=UserState.PENDING, limit=100).items if who.me.admin else ()
     return visit.page(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import images, pushed_images
 from ava.domain.problems import ApiError
+from ava.schemas.images import PushedQuery
+from ava.services import images
+from ava.services.registry import pushed_images
 from ava.web import forms
 from ava.web.request import PageRequest, Someone
 
@@ -15,7 +17,7 @@ routes = APIRouter()
 def _show(visit: PageRequest, refused: ApiError | None = None) -> Response:
     asked = visit.request.query_params
     query = forms.as_model(
-        pushed_images.PushedQuery, {"user": asked.get("user") or None, "group": asked.get("group") or None}
+        PushedQuery, {"user": asked.get("user") or None, "group": asked.get("group") or None}
     )
     pushed = visit.services.config.user_registry
     accounts, silent = [], False
@@ -47,7 +49,7 @@ def list_images(visit: Someone) -> Response:
 def delete(visit: Someone) -> Response:
     """Delete one that was pushed; refused while something uses it."""
     return visit.changed(
-        lambda: pushed_images.delete_pushed(visit.form.text("image"), visit.who),
+        lambda: pushed_images.delete_pushed(visit.who, visit.form.text("image")),
         lambda refused: _show(visit, refused),
         "/images",
         "deleted",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
 
-from ava.api.routes import keys, tokens
-from ava.api.routes.common import Ref
+from fastapi import APIRouter, Path, Response
+
 from ava.domain.problems import ApiError
+from ava.http.routing import Ref
 from ava.schemas.common import KeyName
-from ava.schemas.users import KeyPut, TokenMake
+from ava.schemas.users import KeyKind, KeyPut, TokenMake
+from ava.services import keys, tokens
 from ava.web import forms
 from ava.web.request import PageRequest, Someone
 
@@ -19,8 +21,8 @@ def _keys(visit: PageRequest, refused: ApiError | None = None) -> Response:
     return visit.page(
         "keys.html",
         refused=refused,
-        ssh=keys.list_keys("ssh", visit.who),
-        deploy=keys.list_keys("deploy", visit.who),
+        ssh=keys.list_keys(visit.who, "ssh"),
+        deploy=keys.list_keys(visit.who, "deploy"),
         # A private key that was refused is not sent back.
         values={k: v for k, v in visit.form.items() if k != "value" or visit.form.get("kind") == "ssh"},
     )
@@ -41,16 +43,16 @@ def put_key(visit: Someone) -> Response:
         field = "private_key" if form.get("kind") == "deploy" else "value"
         value = form.text("value") + ("\n" if field == "private_key" else "")
         body = forms.as_model(KeyPut, {field: value if value.strip() else None})
-        keys.put_key("deploy" if field == "private_key" else "ssh", name, body, visit.who, "*")
+        keys.put_key(visit.who, "deploy" if field == "private_key" else "ssh", name, body, new=True)
     except ApiError as refused:
         return _keys(visit, refused)
     return visit.go("/keys", done="stored")
 
 
 @routes.post("/keys/{kind}/{name}/delete")
-def delete_key(kind: keys.Kind, name: keys.Name, visit: Someone) -> Response:
+def delete_key(kind: KeyKind, name: Annotated[KeyName, Path()], visit: Someone) -> Response:
     """Remove a key."""
-    keys.delete_key(kind, name, visit.who)
+    keys.delete_key(visit.who, kind, name)
     return visit.go("/keys", done="deleted")
 
 
@@ -87,7 +89,7 @@ def make_token(visit: Someone) -> Response:
                 "scopes": [form.text("scope")] if form.text("scope") else None,
             },
         )
-        made = tokens.make_token(body, visit.who)
+        made = tokens.make_token(visit.who, body)
     except ApiError as refused:
         return _tokens(visit, refused)
     return _tokens(visit, made=made.token, status=201)
@@ -96,5 +98,5 @@ def make_token(visit: Someone) -> Response:
 @routes.post("/tokens/{id}/end")
 def end_token(id: Ref, visit: Someone) -> Response:
     """End one of one's own tokens."""
-    tokens.end_token(id, visit.who)
+    tokens.end_token(visit.who, id)
     return visit.go("/tokens", done="ended")

@@ -7,13 +7,14 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import data_sets, definitions, groups, images, queues, runs
 from ava.domain.model import Kind
 from ava.domain.problems import ApiError, Problem, conflict, missing
 from ava.domain.resources import Resources
+from ava.schemas.data_sets import DataSetsQuery
 from ava.schemas.definitions import DefinitionMake, RunMake
 from ava.schemas.runs import ClusterOut, DefinitionOut, NodeOut
-from ava.services.runs import capacity, submit
+from ava.services import data_sets, definitions, groups, images, queues
+from ava.services.runs import capacity, runs, submit
 from ava.web import definition_form, forms, labels
 from ava.web.i18n import N_
 from ava.web.nodes import by_model, sorted_nodes
@@ -73,7 +74,7 @@ def _page(
 def _data_sets(visit: PageRequest) -> list[dict[str, str]]:
     """Return the data sets that may be named: one's own by name, others by id."""
     me = visit.who.me.name
-    found = data_sets.list_data_sets(visit.who, data_sets.DataSetsQuery(limit=200)).items
+    found = data_sets.list_data_sets(visit.who, DataSetsQuery(limit=200)).items
     return [{"value": d.name if d.owner == me else d.id, "name": d.name, "owner": d.owner} for d in found]
 
 
@@ -124,7 +125,7 @@ def _new(visit: PageRequest, plural: str) -> Response:
     visit.who.may("definitions.make")
     copied = asked.get("copy", "")
     if edited := asked.get("from") or copied:
-        stored = definitions.show_definition(edited, visit.who)
+        stored = definitions.show_definition(visit.who, edited)
         if stored.kind != kind or not definition_form.covers(stored.spec, kind):
             raise conflict(
                 "form-too-small",
@@ -148,7 +149,7 @@ def _new(visit: PageRequest, plural: str) -> Response:
 
 def _own(visit: PageRequest, kind: str, id: str) -> DefinitionOut:
     """Return a definition of one's own that is edited; 404 for another user's, and for one of another kind."""
-    found = definitions.show_definition(id, visit.who)
+    found = definitions.show_definition(visit.who, id)
     if found.owner != visit.who.me.name or found.kind != kind:
         raise missing(f"{kind} {id}", "edit")
     return found
@@ -199,7 +200,7 @@ def _make(visit: PageRequest, plural: str) -> Response:
         plain = definition_form.spec_of(form, kind, like)
         if form.get("do") == "store":
             body = forms.as_model(DefinitionMake, {"name": name, "spec": plain, "replace": bool(edited)})
-            definitions.make_definition(body, visit.who)
+            definitions.make_definition(visit.who, body)
             return visit.go(f"/{plural}", done="stored")
         made = forms.as_model(
             RunMake,
@@ -210,7 +211,7 @@ def _make(visit: PageRequest, plural: str) -> Response:
                 "replace": bool(edited),
             },
         )
-        run = runs.make_run(made, visit.who, Response(), None)
+        run = runs.make_run(visit.who, made)
     except ApiError as refused:
         values = dict(form) | {"name": name, "key": form.given("key") or forms.new_key()}
         return _page(visit, plural, values, like, refused, again=edited)
@@ -265,7 +266,7 @@ def _check(visit: PageRequest, kind: str) -> Response:
 def _asked(visit: PageRequest, asks: Resources | None) -> dict[str, Any]:
     """Return what the form asks for beside what the group that is charged has left."""
     name = visit.who.me.default_group
-    group = groups.show_group(name, visit.who) if name else None
+    group = groups.show_group(visit.who, name) if name else None
     return {"asks": asks, "charged": group, "short": _short(asks, group)}
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import queues
-from ava.api.routes.common import Ref
 from ava.domain.problems import ApiError
+from ava.http.routing import Ref
 from ava.schemas.common import QuotaIn, SettingName
 from ava.schemas.runs import PoolPut, QueuePut
+from ava.services import queues
 from ava.web import forms, quotas
 from ava.web.request import PageRequest, Someone
 
@@ -29,11 +28,11 @@ def _opened(visit: PageRequest, refused: ApiError | None, about: str) -> bool:
     return (refused is not None and about != "deleted") or "new" in asked or "edit" in asked
 
 
-def _target(form: forms.Form) -> tuple[str, dict[str, Literal["*"]]]:
-    """Return the name that is made or changed, and the header by which the API does nothing else."""
+def _target(form: forms.Form) -> tuple[str, bool]:
+    """Return the name that is made or changed, and whether it has to be known."""
     if edit := form.text("edit"):
-        return edit, {"if_match": "*"}
-    return form.text("name"), {"if_none_match": "*"}
+        return edit, True
+    return form.text("name"), False
 
 
 def _queues(visit: PageRequest, refused: ApiError | None = None, about: str = "") -> Response:
@@ -74,7 +73,7 @@ def put_queue(visit: Someone) -> Response:
     """Make or change a queue."""
     form = visit.form
     try:
-        name, only = _target(form)
+        name, known = _target(form)
         name = forms.one(SettingName, name, "name")
         body = forms.as_model(
             QueuePut,
@@ -84,7 +83,7 @@ def put_queue(visit: Someone) -> Response:
                 "priority": forms.whole(form.text("priority")),
             },
         )
-        queues.put_queue(name, body, visit.who, **only)
+        queues.put_queue(visit.who, name, body, known=known)
     except ApiError as refused:
         if refused.status == 403:
             raise
@@ -96,7 +95,7 @@ def put_queue(visit: Someone) -> Response:
 def delete_queue(name: Ref, visit: Someone) -> Response:
     """Delete a queue; refused while a run in it has not finished."""
     return visit.changed(
-        lambda: queues.delete_queue(name, visit.who),
+        lambda: queues.delete_queue(visit.who, name),
         partial(_queues, visit, about="deleted"),
         "/queues",
         "deleted",
@@ -106,7 +105,7 @@ def delete_queue(name: Ref, visit: Someone) -> Response:
 @routes.get("/queues/{name}")
 def waiting(name: Ref, visit: Someone) -> Response:
     """Show what waits in a queue; other people's runs have no names."""
-    found = queues.list_waiting(name, visit.who)
+    found = queues.list_waiting(visit.who, name)
     return visit.page("waiting.html", name=name, rows=found[:200], more=max(0, len(found) - 200))
 
 
@@ -145,7 +144,7 @@ def put_pool(visit: Someone) -> Response:
     """Make or change a pool."""
     form = visit.form
     try:
-        name, only = _target(form)
+        name, known = _target(form)
         name = forms.one(SettingName, name, "name")
         given = {
             "gpu": form.get("gpu") == "1",
@@ -155,7 +154,7 @@ def put_pool(visit: Someone) -> Response:
             "gpu_slots": forms.whole(form.text("gpu_slots")),
         }
         body = forms.as_model(PoolPut, {k: v for k, v in given.items() if v is not None})
-        queues.put_pool(name, body, visit.who, **only)
+        queues.put_pool(visit.who, name, body, known=known)
     except ApiError as refused:
         if refused.status == 403:
             raise
@@ -167,7 +166,7 @@ def put_pool(visit: Someone) -> Response:
 def delete_pool(name: Ref, visit: Someone) -> Response:
     """Delete a pool; refused while a queue names it or a run goes to it."""
     return visit.changed(
-        lambda: queues.delete_pool(name, visit.who),
+        lambda: queues.delete_pool(visit.who, name),
         partial(_pools, visit, about="deleted"),
         "/pools",
         "deleted",

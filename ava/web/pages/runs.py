@@ -7,13 +7,16 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import definitions, model_services, runs, workbenches
-from ava.api.routes.common import Ref
 from ava.domain.model import Kind, Phase, Run
 from ava.domain.problems import ApiError
+from ava.http.routing import Ref
 from ava.schemas.definitions import Start
 from ava.schemas.model_services import Scale
+from ava.schemas.runs import RunsQuery
+from ava.services import definitions, model_services
 from ava.services.auth.caller import Caller
+from ava.services.runs import runs
+from ava.services.workbenches import workbenches
 from ava.web import definition_form, forms, labels
 from ava.web.request import PageRequest, Someone
 
@@ -29,7 +32,7 @@ def list_runs(visit: Someone) -> Response:
     chosen: dict[str, Any] = {name: asked[name] for name in FILTERS if asked.get(name)}
     everybody = asked.get("all") == "1"
     query = forms.as_model(
-        runs.RunsQuery, chosen | {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
+        RunsQuery, chosen | {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
     )
     found = runs.list_runs(visit.who, query)
     return visit.page(
@@ -45,19 +48,19 @@ def list_runs(visit: Someone) -> Response:
 def _run(visit: PageRequest, id: str) -> dict[str, Any]:
     """Return what the page of a run shows."""
     who = visit.who
-    found = runs.the_run(who, id, "runs.show")
-    run = runs.shown(who, [found])[0]
-    pods = runs.list_pods(id, who)
+    found = runs.find_run(who, id, "runs.show")
+    run = runs.with_states(who, [found])[0]
+    pods = runs.list_pods(who, id)
     return {
         "run": run,
         "ended": found.phase is Phase.FINISHED,
         "pods": [p for p in pods if p.attempt == run.attempt],
         "former": [p for p in pods if p.attempt != run.attempt],
-        "why": runs.why(id, who),
+        "why": runs.explain(who, id),
         "mine": found.owner == who.me.name,
         "spec": found.spec,
-        "service": model_services.show_service(id, who) if found.kind is Kind.SERVICE else None,
-        "bench": workbenches.show_workbench(found.definition, who) if _is_bench(who, found) else None,
+        "service": model_services.show_service(who, id) if found.kind is Kind.SERVICE else None,
+        "bench": workbenches.show_workbench(who, found.definition) if _is_bench(who, found) else None,
     }
 
 
@@ -96,7 +99,7 @@ def now(id: Ref, visit: Someone) -> Response:
 @routes.post("/runs/{id}/stop")
 def stop(id: Ref, visit: Someone) -> Response:
     """Ask for the end of a run."""
-    runs.stop_run(id, visit.who)
+    runs.stop_run(visit.who, id)
     return visit.go(f"/runs/{id}", done="stopped")
 
 
@@ -106,7 +109,7 @@ def scale(id: Ref, visit: Someone) -> Response:
 
     def change() -> None:
         body = forms.as_model(Scale, {"replicas": forms.whole(visit.form.text("replicas"))})
-        model_services.scale(id, body, visit.who)
+        model_services.scale(visit.who, id, body)
 
     return visit.changed(change, partial(_page, visit, id), f"/runs/{id}", "scaled")
 
@@ -115,5 +118,5 @@ def scale(id: Ref, visit: Someone) -> Response:
 def again(id: Ref, visit: Someone) -> Response:
     """Start a stored definition; the key of the form makes two clicks one run."""
     body = forms.as_model(Start, {"key": visit.form.given("key")})
-    run = definitions.start(id, body, visit.who, Response())
+    run = definitions.start(visit.who, id, body)
     return visit.go(f"/runs/{run.id}", done="started")

@@ -7,7 +7,10 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import groups, usage
+from ava.schemas.runs import UsageQuery
+from ava.schemas.users import GroupsQuery
+from ava.services import groups
+from ava.services.usage import report
 from ava.web import forms
 from ava.web.request import Someone
 
@@ -22,14 +25,14 @@ def show(visit: Someone) -> Response:
     now = visit.services.clock()
     chosen = {name: asked[name] for name in ("month", "group", "user") if asked.get(name)}
     chosen.setdefault("month", f"{now:%Y-%m}")
-    query = forms.as_model(usage.UsageQuery, chosen)
-    report = usage.report(who, query)
+    query = forms.as_model(UsageQuery, chosen)
+    found = report(who, query)
     return visit.page(
         "usage.html",
-        rows=sorted(report.rows, key=lambda r: (-r.gpu_hours, -r.cpu_hours, r.group, r.user)),
+        rows=sorted(found.rows, key=lambda r: (-r.gpu_hours, -r.cpu_hours, r.group, r.user)),
         chosen=chosen,
         months=months(now),
-        groups=groups.list_groups(who, groups.GroupsQuery(limit=200, all=who.me.admin)).items,
+        groups=groups.list_groups(who, GroupsQuery(limit=200, all=who.me.admin)).items,
         csv=f"/api/v1/usage?{urlencode({**chosen, 'format': 'csv'})}",
     )
 

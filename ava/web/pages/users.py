@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import confirmations, groups, users
-from ava.api.routes.common import Ref
 from ava.domain.problems import ApiError, Problem
+from ava.http.routing import Ref
 from ava.schemas.common import GroupName
-from ava.schemas.users import InvitationOut, PasswordChange, UserChange, UserMake
-from ava.services import serializers
+from ava.schemas.users import GroupsQuery, InvitationOut, PasswordChange, UserChange, UserMake, UsersQuery
+from ava.services import groups, serializers, users
 from ava.services.auth import invitations
 from ava.web import forms, offboarding
 from ava.web.request import PageRequest, Someone
@@ -21,9 +20,7 @@ PAGE = 50
 def _list(visit: PageRequest, refused: ApiError | None = None, about: str = "new") -> Response:
     asked = visit.request.query_params
     state = asked.get("state") or ("pending" if about == "approval" else None)
-    query = forms.as_model(
-        users.UsersQuery, {"state": state, "limit": PAGE, "after": asked.get("after") or None}
-    )
+    query = forms.as_model(UsersQuery, {"state": state, "limit": PAGE, "after": asked.get("after") or None})
     found = users.list_users(visit.who, query)
     return visit.page(
         "users.html",
@@ -39,7 +36,7 @@ def _list(visit: PageRequest, refused: ApiError | None = None, about: str = "new
 
 
 def _all_groups(visit: PageRequest) -> list[str]:
-    found = groups.list_groups(visit.who, groups.GroupsQuery(all=True, limit=500))
+    found = groups.list_groups(visit.who, GroupsQuery(all=True, limit=500))
     return [group.name for group in found.items]
 
 
@@ -63,7 +60,7 @@ def make(visit: Someone) -> Response:
                 "admin": form.get("admin") == "1",
             },
         )
-        users.make_user(body, visit.who)
+        users.make_user(visit.who, body)
     except ApiError as refused:
         if refused.status == 403 and not visit.who.me.admin:
             raise
@@ -80,7 +77,7 @@ def _show(
     about: str = "",
     made: InvitationOut | None = None,
 ) -> Response:
-    found = users.show_user(name, visit.who)
+    found = users.show_user(visit.who, name)
     visit.who.may("users.list")
     theirs = visit.services.store.groups(user=found.name, limit=200).items
     return visit.page(
@@ -106,7 +103,7 @@ def show(name: Ref, visit: Someone) -> Response:
 @routes.get("/admin/users/{name}/disable")
 def disabling(name: Ref, visit: Someone) -> Response:
     """Show what a person runs before they are shut out."""
-    found = users.show_user(name, visit.who)
+    found = users.show_user(visit.who, name)
     visit.who.may("users.change", what=f"user {found.name}", where="path.name")
     return offboarding.page(visit, found.name)
 
@@ -131,9 +128,9 @@ def change(name: Ref, visit: Someone) -> Response:
         )
         return _list(visit, ApiError(422, problem), "approval")
     try:
-        users.change_user(name, body, visit.who)
+        users.change_user(visit.who, name, body)
         if group is not None:
-            groups.add_member(forms.one(GroupName, group, "group"), name, visit.who)
+            groups.add_member(visit.who, forms.one(GroupName, group, "group"), name)
     except ApiError as refused:
         if refused.status in (403, 404):
             raise
@@ -146,7 +143,7 @@ def change(name: Ref, visit: Someone) -> Response:
 @routes.post("/admin/users/{name}/delete")
 def delete(name: Ref, visit: Someone) -> Response:
     """Remove an account that nobody has approved."""
-    users.remove_user(name, visit.who)
+    users.remove_user(visit.who, name)
     return visit.go("/admin/users?state=pending", done="deleted")
 
 
@@ -155,7 +152,7 @@ def password(name: Ref, visit: Someone) -> Response:
     """Set a password."""
     try:
         body = forms.as_model(PasswordChange, {"new": visit.form.get("new", "")})
-        users.set_password(name, body, visit.who)
+        users.set_password(visit.who, name, body)
     except ApiError as refused:
         if refused.status == 404 or not visit.who.me.admin:
             raise
@@ -167,7 +164,7 @@ def password(name: Ref, visit: Someone) -> Response:
 def invite(name: Ref, visit: Someone) -> Response:
     """Make an invitation; the answer alone shows it."""
     try:
-        made = users.invite(name, visit.who)
+        made = users.invite(visit.who, name)
     except ApiError as refused:
         if refused.status in (403, 404):
             raise
@@ -179,7 +176,7 @@ def invite(name: Ref, visit: Someone) -> Response:
 def send_confirmation(name: Ref, visit: Someone) -> Response:
     """Send the link again by which a user confirms an address."""
     return visit.changed(
-        lambda: confirmations.send_confirmation(name, visit.who),
+        lambda: users.send_confirmation(visit.who, name),
         lambda refused: _show(visit, name, refused, "email"),
         f"/admin/users/{name}",
         "confirmation-sent",
@@ -189,5 +186,5 @@ def send_confirmation(name: Ref, visit: Someone) -> Response:
 @routes.post("/admin/users/{name}/groups")
 def join(name: Ref, visit: Someone) -> Response:
     """Put a person into a group."""
-    groups.add_member(forms.one(GroupName, visit.form.text("group"), "group"), name, visit.who)
+    groups.add_member(visit.who, forms.one(GroupName, visit.form.text("group"), "group"), name)
     return visit.go(f"/admin/users/{name}", done="saved")

@@ -1,19 +1,15 @@
-"""What the routes share."""
+"""Routers of strict JSON interfaces, and the parameters that their paths share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from ava.domain.problems import ApiError, missing
 from ava.http.requests import StrictRoute
 from ava.http.responses import Json
 from ava.schemas.common import ProblemDocument
-from ava.services.auth.caller import Caller
 
-T = TypeVar("T")
 Ref = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """A name or id in an address."""
 _DOCUMENT: dict[str, Any] = {
@@ -35,18 +31,3 @@ def router(tag: str) -> APIRouter:
         tags=[tag] if tag else None,
         redirect_slashes=False,
     )
-
-
-def find(ask: Callable[[str], T], what: str, ref: str, where: str) -> T:
-    """Return what is asked for; of what is not there it says the same as of what is not the caller's."""
-    try:
-        return ask(ref)
-    except ApiError as refused:
-        if refused.status == 404:
-            raise missing(f"{what} {ref}", where) from None
-        raise
-
-
-def myself(who: Caller, ref: str) -> str:
-    """Return the name that an address means: ``me`` is who asks."""
-    return who.me.name if ref == "me" else ref

@@ -1,0 +1,41 @@
+"""Model services: state and number of replicas."""
+
+from __future__ import annotations
+
+from ava.domain.model import Run
+from ava.schemas.model_services import Scale, ServiceOut
+from ava.services import serializers
+from ava.services.auth.caller import Caller
+from ava.services.runs.runs import find_run
+
+
+def _shown(who: Caller, run: Run) -> ServiceOut:
+    store, domain = who.services.store, who.services.config.services_domain
+    known = store.service(run.id)
+    pods = store.pods([run.id]).get(run.id, ())
+    said = run.spec.get("serving") or {}
+    return ServiceOut(
+        run=run.id,
+        wanted=known.wanted,
+        ready=sum(pod.ready for pod in pods),
+        revision=known.target,
+        settled=known.settled,
+        address=f"https://{known.address}.{domain}/" if domain else None,
+        access=str(said.get("access", "group")),
+        charged=serializers.amounts(run.asks),
+        scaled=known.scaled,
+        trouble=known.trouble,
+    )
+
+
+def show_service(who: Caller, id: str) -> ServiceOut:
+    """Return what there is of a service; 404 for a run that is none."""
+    return _shown(who, find_run(who, id, "services.show"))
+
+
+def scale(who: Caller, id: str, body: Scale) -> ServiceOut:
+    """Set how many replicas are wanted, within the definition's bounds; they come as the quota has room for them."""
+    found = find_run(who, id, "services.scale")
+    with who.change("services.scale", f"run {found.id}", replicas=body.replicas):
+        who.services.store.scale_service(found.id, body.replicas, who.services.clock())
+    return _shown(who, who.services.store.run(found.id))

@@ -1,0 +1,1 @@
+"""Runs: submission, rules of definitions, what becomes of them."""

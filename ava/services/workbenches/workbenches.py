@@ -1,0 +1,125 @@
+"""Workbenches: list, show, disk, idle rule, and the ticket by which a browser opens one."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ava.domain import workbench
+from ava.domain.idle import last_seen
+from ava.domain.model import Definition, Kind, Phase, Run
+from ava.domain.problems import missing
+from ava.schemas.common import Paged, PageQuery
+from ava.schemas.workbenches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
+from ava.services import pagination
+from ava.services.auth.caller import Caller
+from ava.services.lookup import find
+from ava.services.runs.runs import with_states
+from ava.services.workbenches import tickets
+from ava.services.workbenches.access import ssh_name
+
+
+def list_workbenches(who: Caller, query: PageQuery) -> Paged[WorkbenchOut]:
+    """Return one's own workbenches, newest first, each with its present or last run."""
+    who.may("workbenches.list")
+    scope = f"workbenches {who.me.name}"
+    found = who.services.store.definitions(
+        owner=who.me.name,
+        kind=Kind.WORKBENCH,
+        after=pagination.opened(who, query, scope),
+        limit=query.limit,
+    )
+    return pagination.page(who, found, scope, lambda one: _out(who, one))
+
+
+def show_workbench(who: Caller, id: str) -> WorkbenchOut:
+    """Return a workbench."""
+    return _out(who, find_workbench(who, id, "workbenches.show"))
+
+
+def grow_disk(who: Caller, id: str, body: DiskIn) -> WorkbenchOut:
+    """Have a workbench's disk be larger, while it runs too; less than it has is refused."""
+    one = find_workbench(who, id, "workbenches.grow")
+    with who.change("workbenches.grow", f"workbench {one.id}", size=body.size):
+        who.services.store.grow_disk(one.id, body.size)
+    return _out(who, find_workbench(who, id, "workbenches.grow"))
+
+
+def exempt_idle(who: Caller, id: str, body: IdleIn) -> WorkbenchOut:
+    """Choose whether a workbench is stopped when nobody has worked in it for as long as the site says."""
+    one = find_workbench(who, id, "workbenches.exempt")
+    with who.change("workbenches.exempt", f"workbench {one.id}", exempt=body.exempt):
+        who.services.store.exempt_idle(one.id, body.exempt, who.services.clock())
+    return _out(who, one)
+
+
+def open_workbench(who: Caller, id: str, state: str) -> str:
+    """Return the address, with a ticket, at which the owner's browser gets in; ``state`` is the digest of its secret."""
+    one = find_workbench(who, id, "workbenches.open")
+    config = who.services.config.workbenches
+    if config is None or who.kind != "session":
+        raise missing(f"way into workbench {id}", "path.id")
+    card = tickets.ticket(who.services.sealer, tickets.Pass(who.digest, one.id), state)
+    return f"https://{workbench.host(one.id, config.below)}/.ava/enter?ticket={card}"
+
+
+def find_workbench(who: Caller, id: str, action: str) -> Definition:
+    """Return a workbench that the caller may do this with; ApiError 404 for every other."""
+    found = find(who.services.store.definition, "workbench", id, "path.id")
+    who.may(action, owner=found.owner, what=f"workbench {id}", where="path.id")
+    if found.kind is not Kind.WORKBENCH:
+        raise missing(f"workbench {id}", "path.id")
+    return found
+
+
+def _out(who: Caller, one: Definition) -> WorkbenchOut:
+    store, config = who.services.store, who.services.config.workbenches
+    runs = store.runs(definition=one.id, limit=1).items
+    last = with_states(who, runs)[0] if runs else None
+    return WorkbenchOut(
+        id=one.id,
+        name=one.name,
+        owner=one.owner,
+        run=last.id if last else None,
+        state=last.state if last else "new",
+        reason=last.reason if last else "",
+        url=f"https://{workbench.host(one.id, config.below)}/" if config else "",
+        ssh=_ssh(who, one, runs[0]) if runs else None,
+        disk=_disk(who, one),
+        idle_exempt=store.is_idle_exempt(one.id),
+        idle_until=_idle_until(who, runs[0]) if runs and runs[0].phase is Phase.ADMITTED else None,
+    )
+
+
+def _disk(who: Caller, one: Definition) -> DiskOut | None:
+    found = who.services.store.disk(one.id)
+    if found is not None:
+        return DiskOut(size=found.size, wanted=found.wanted, node=found.node, trouble=found.trouble)
+    asked = one.spec.get("disk")
+    return None if asked is None else DiskOut(size=0, wanted=asked, node="", trouble="")
+
+
+def _idle_until(who: Caller, run: Run) -> datetime | None:
+    config, kept = who.services.config.workbenches, who.services.store.bench(run.definition)
+    if config is None or config.idle is None or kept is None or kept.warned is None:
+        return None
+    if kept.warned < last_seen(run, kept):
+        return None
+    return kept.warned + timedelta(hours=config.idle.warn_hours)
+
+
+def _ssh(who: Caller, one: Definition, run: Run) -> SshOut | None:
+    config = who.services.config.workbenches
+    if config is None or config.jump is None:
+        return None
+    kept = who.services.store.bench(one.id)
+    jump = config.jump
+    return SshOut(
+        host=ssh_name(one.id, run.group, jump.domain),
+        port=22,
+        user=one.owner,
+        host_key=kept.host_public if kept else "",
+        jump_host=jump.host,
+        jump_port=jump.port,
+        jump_user=jump.user,
+        jump_host_key=jump.host_key,
+    )
