@@ -24,11 +24,11 @@ GRACE = 10
 """Seconds that requests get to end when the program is asked to; then followed logs are cut."""
 
 
-def servers(services: Context, config: Config, install: Install | None = None) -> list[uvicorn.Server]:
+def servers(context: Context, config: Config, install: Install | None = None) -> list[uvicorn.Server]:
     """Return the two servers."""
     tls = config.tls
     outer = uvicorn.Config(
-        application(services, install),
+        application(context, install),
         *split(config.listen),
         loop="uvloop",
         http="httptools",
@@ -44,7 +44,7 @@ def servers(services: Context, config: Config, install: Install | None = None) -
         ssl_keyfile=str(tls.key) if tls else None,
     )
     inner = uvicorn.Config(
-        internal(services.store, internal_auth.routes(services)),
+        internal(context.store, internal_auth.routes(context)),
         *split(config.internal),
         loop="uvloop",
         http="httptools",
@@ -58,9 +58,9 @@ def servers(services: Context, config: Config, install: Install | None = None) -
     return [uvicorn.Server(outer), uvicorn.Server(inner)]
 
 
-def serve(services: Context, config: Config, install: Install | None = None) -> None:
+def serve(context: Context, config: Config, install: Install | None = None) -> None:
     """Serve until SIGTERM or SIGINT; health and metrics have a thread and a loop of their own, and answer while all is busy."""
-    outer, inner = servers(services, config, install)
+    outer, inner = servers(context, config, install)
     beside = threading.Thread(target=inner.run, name="internal", daemon=True)
     beside.start()
 
@@ -69,7 +69,7 @@ def serve(services: Context, config: Config, install: Install | None = None) -> 
 
     # uvicorn hands a signal that it has obeyed to who had it before: an end that was asked for is exit status 0.
     signal.signal(signal.SIGTERM, asked)
-    ended, looks = threading.Event(), idle.watch(services)
+    ended, looks = threading.Event(), idle.watch(context)
     if looks is not None:
         threading.Thread(target=looks.run, args=(ended,), name="idle", daemon=True).start()
     try:
@@ -89,17 +89,17 @@ def main(argv: list[str] | None = None, install: Install | None = None) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         config = load(options.config, Config)
-        services = make(config)
+        context = make(config)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
     try:
-        serve(services, config, install)
+        serve(context, config, install)
     except SystemExit:
         # A port that is taken: uvicorn has said so.
         return 2
     finally:
-        services.store.close()
+        context.store.close()
     return 0
 
 

@@ -23,14 +23,14 @@ Install = Callable[[FastAPI], None]
 """Adds what else the program serves: the web site."""
 
 
-def frame(services: Context) -> FastAPI:
+def frame(context: Context) -> FastAPI:
     """Return the application without what surrounds it (its OpenAPI document is looked at in tests)."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         yield
-        await services.logs.close()
+        await context.logs.close()
 
     app = FastAPI(
         title="AVA",
@@ -42,15 +42,15 @@ def frame(services: Context) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
     )
-    app.state.services = services
+    app.state.services = context
     app.include_router(api(), prefix=PREFIX)
     errors.install(app)
     return app
 
 
-def application(services: Context, install: Install | None = None) -> ASGIApp:
+def application(context: Context, install: Install | None = None) -> ASGIApp:
     """Return the application as it is served, with what else belongs to it."""
-    app = frame(services)
+    app = frame(context)
     if install is not None:
         install(app)
-    return Middleware(app, services.config.trusted_proxies)
+    return Middleware(app, context.config.trusted_proxies)

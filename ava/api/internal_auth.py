@@ -84,16 +84,16 @@ class Sessions(_Strict):
     definitions: Annotated[list[Text], Field(max_length=10_000)]
 
 
-def routes(services: Context) -> list[Route]:
+def routes(context: Context) -> list[Route]:
     """Return the routes of the internal port; none where the settings have no workbenches.
 
     Raises:
         ConfigError: a secret's file is of no use.
     """
-    config = services.config.workbenches
+    config = context.config.workbenches
     if config is None:
         return []
-    doors = InternalAuth(services, config)
+    doors = InternalAuth(context, config)
     gate = _secret(config.gate_secret)
     found = [
         Route("/door/enter", _guarded(gate, Enter, doors.enter), methods=["POST"]),
@@ -113,8 +113,8 @@ def routes(services: Context) -> list[Route]:
 class InternalAuth:
     """Answers to what is asked."""
 
-    def __init__(self, services: Context, config: Workbenches) -> None:
-        self.services, self.config = services, config
+    def __init__(self, context: Context, config: Workbenches) -> None:
+        self.services, self.config = context, config
         self._seen: dict[str, float] = {}
 
     def enter(self, asked: Enter) -> Response:

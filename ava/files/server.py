@@ -28,13 +28,15 @@ from ava.files.filesystem import Filesystem
 from ava.files.listing import Entry, Listing
 from ava.files.metrics import Metrics
 from ava.http import errors
+from ava.http.dependencies import CurrentContext, Someone
 from ava.http.middleware import Middleware
 from ava.http.responses import Json
 from ava.http.routing import Ref, router
 from ava.schemas.common import Paged, PageQuery
 from ava.schemas.data_sets import FileOut
 from ava.services import pagination
-from ava.services.auth.caller import Caller, Someone
+from ava.services.auth.authorization import record_change
+from ava.services.auth.caller import Caller
 from ava.services.auth.encryption import sealer
 from ava.services.config import Config as ApiConfig
 from ava.services.context import Context
@@ -87,9 +89,9 @@ def application(services: Context, ground: Filesystem, config: Config, metrics: 
     return Middleware(app, config.trusted_proxies, LARGEST)
 
 
-def _upload(who: Caller, ref: str) -> tuple[DataSet, Upload]:
-    upload = find(who.services.store.upload, "upload", ref, "path.id")
-    return find_changeable(who, upload.data_set), upload
+def _upload(context: Context, caller: Caller, ref: str) -> tuple[DataSet, Upload]:
+    upload = find(context.store.upload, "upload", ref, "path.id")
+    return find_changeable(context, caller, upload.data_set), upload
 
 
 def _files(request: Request) -> DataSetFiles:
@@ -99,17 +101,17 @@ def _files(request: Request) -> DataSetFiles:
 
 @routes.get("/{id}")
 def list_files(
-    id: Ref, who: Someone, query: Annotated[FilesQuery, Query()], request: Request
+    id: Ref, context: CurrentContext, caller: Someone, query: Annotated[FilesQuery, Query()], request: Request
 ) -> Paged[FileOut]:
     """Return a folder's entries by name; links are shown and never followed."""
-    one = find_readable(who, id)
+    one = find_readable(context, caller, id)
     names = paths.parts(query.path)
     scope = f"files {one.id} {query.path}"
-    after = pagination.opened(who, query, scope)
+    after = pagination.opened(context, caller, query, scope)
     listing: Listing = request.app.state.listing
     with _files(request).inside(one) as data, safe_fs.walk(data, names) as here:
         place = None if after is None else bytes.fromhex(after)
-        entries, following = listing.page(here, place, query.limit, who.me.name)
+        entries, following = listing.page(here, place, query.limit, caller.me.name)
     page = Page(tuple(entries), None if following is None else following.hex())
 
     def shape(entry: Entry) -> FileOut:
@@ -118,13 +120,15 @@ def list_files(
             name=paths.label(entry.name), path=path, kind=entry.kind, size=entry.size, changed=entry.changed
         )
 
-    return pagination.page(who, page, scope, shape)
+    return pagination.page(context, caller, page, scope, shape)
 
 
 @routes.get("/{id}/content")
-def read_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], request: Request) -> Response:
+def read_file(
+    id: Ref, context: CurrentContext, caller: Someone, query: Annotated[PathQuery, Query()], request: Request
+) -> Response:
     """Return a file's bytes, as something to be kept and never to be shown by a browser as a page of this site."""
-    one = find_readable(who, id)
+    one = find_readable(context, caller, id)
     with _files(request).reading(one, query.path) as opened:
         # Closed with the last reference, also where nobody waits for the answer any more.
         file = os.fdopen(os.dup(opened), "rb", buffering=0)
@@ -147,20 +151,22 @@ def read_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], reque
 
 
 @routes.delete("/{id}", status_code=204)
-def delete_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], request: Request) -> None:
+def delete_file(
+    id: Ref, context: CurrentContext, caller: Someone, query: Annotated[PathQuery, Query()], request: Request
+) -> None:
     """Remove a file or an empty folder while no run has the data set."""
-    one = find_changeable(who, id)
-    with who.change("data-sets.change", f"data set {one.id}", removed=query.path[:200]):
+    one = find_changeable(context, caller, id)
+    with record_change(context, caller, "data-sets.change", f"data set {one.id}", removed=query.path[:200]):
         _files(request).remove(one, query.path)
 
 
 @routes.post("/{id}/uploads", status_code=201)
-def begin_upload(id: Ref, who: Someone, request: Request) -> Response:
+def begin_upload(id: Ref, context: CurrentContext, caller: Someone, request: Request) -> Response:
     """Begin to send a file: Upload-Length, and in Upload-Metadata ``filename`` (its path).
 
     ``replace`` 0 there: refused at once where something of this name is there, not only when all has come.
     """
-    one = find_changeable(who, id)
+    one = find_changeable(context, caller, id)
     length = _number(request, "upload-length", LONGEST)
     said = _metadata(request)
     path = said.get("filename", "")
@@ -168,22 +174,24 @@ def begin_upload(id: Ref, who: Someone, request: Request) -> Response:
     paths.parts(path, new=True)
     if said.get("replace") == "0":
         _files(request).absent(one, path)
-    with who.change("data-sets.change", f"data set {one.id}", upload=path[:200], length=length):
-        upload = who.services.store.add_upload(one.id, who.me.name, path, length, who.services.clock())
+    with record_change(
+        context, caller, "data-sets.change", f"data set {one.id}", upload=path[:200], length=length
+    ):
+        upload = context.store.add_upload(one.id, caller.me.name, path, length, context.clock())
         _files(request).begin(one, upload)
     return Response(None, 201, TUS | {"location": f"{PREFIX}/uploads/{upload.id}", "upload-offset": "0"})
 
 
 @routes.head("/uploads/{id}")
-def show_upload(id: Ref, who: Someone, request: Request) -> Response:
+def show_upload(id: Ref, context: CurrentContext, caller: Someone, request: Request) -> Response:
     """Return how much of a file has come."""
-    one, upload = _upload(who, id)
+    one, upload = _upload(context, caller, id)
     said = {"upload-offset": str(_files(request).offset(one, upload)), "upload-length": str(upload.length)}
     return Response(None, 200, TUS | said)
 
 
 @routes.patch("/uploads/{id}", status_code=204)
-async def send_part(id: Ref, who: Someone, request: Request) -> Response:
+async def send_part(id: Ref, context: CurrentContext, caller: Someone, request: Request) -> Response:
     """Append a part; with the last one the file is put in its place, where nothing may be unless it is to be replaced.
 
     Where a run has the data set then it is 409 and what has come stays: an empty part puts the file in place later.
@@ -192,7 +200,7 @@ async def send_part(id: Ref, who: Someone, request: Request) -> Response:
         raise ApiError(
             415, Problem("media-type", "This is no part of a file.", "header Content-Type", wanted=MEDIA)
         )
-    one, upload = await run_in_threadpool(_upload, who, id)
+    one, upload = await run_in_threadpool(_upload, context, caller, id)
     offset = _number(request, "upload-offset", LONGEST)
     files, checksum = _files(request), request.headers.get("upload-checksum")
     try:
@@ -205,20 +213,24 @@ async def send_part(id: Ref, who: Someone, request: Request) -> Response:
     request.app.state.metrics.received.inc(after - offset)
     if after == upload.length:
         replace = request.headers.get("upload-replace", "") == "1"
-        await run_in_threadpool(_publish, who, files, one, upload, replace)
+        await run_in_threadpool(_publish, context, caller, files, one, upload, replace)
     return Response(None, 204, TUS | {"upload-offset": str(after)})
 
 
-def _publish(who: Caller, files: DataSetFiles, one: DataSet, upload: Upload, replace: bool) -> None:
-    uid = who.services.store.user(one.owner).uid
-    with who.change("data-sets.change", f"data set {one.id}", file=upload.path[:200], bytes=upload.length):
+def _publish(
+    context: Context, caller: Caller, files: DataSetFiles, one: DataSet, upload: Upload, replace: bool
+) -> None:
+    uid = context.store.user(one.owner).uid
+    with record_change(
+        context, caller, "data-sets.change", f"data set {one.id}", file=upload.path[:200], bytes=upload.length
+    ):
         files.publish(one, upload, uid, replace=replace)
 
 
 @routes.delete("/uploads/{id}", status_code=204)
-def give_up(id: Ref, who: Someone, request: Request) -> Response:
+def give_up(id: Ref, context: CurrentContext, caller: Someone, request: Request) -> Response:
     """Give up an upload."""
-    one, upload = _upload(who, id)
+    one, upload = _upload(context, caller, id)
     _files(request).give_up(one, upload)
     return Response(None, 204, TUS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ava.db.database import Database
 from ava.services.auth.directory import Directory
@@ -16,9 +16,7 @@ from ava.services.auth.rate_limits import RateLimits
 from ava.services.config import Config, Limits
 from ava.services.logs.interface import Logs, NoLogs
 from ava.services.registry.client import Registries
-
-if TYPE_CHECKING:
-    from ava.services.registry.images import PushedImages
+from ava.services.registry.images import PushedImages
 
 
 def utc_now() -> datetime:

@@ -21,25 +21,27 @@ from ava.schemas.data_sets import (
     UseOut,
 )
 from ava.services import pagination
+from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.lookup import find, user_name
 from ava.services.runs.rules import sources
 
 
-def find_readable(who: Caller, ref: str) -> DataSet:
+def find_readable(context: Context, caller: Caller, ref: str) -> DataSet:
     """Return a data set that somebody may read; of another one it says the same as of none."""
-    one = find(who.services.store.data_set, "data set", ref, "path.id")
-    shared = who.user is not None and who.services.store.may_read(one.id, who.me.name)
-    owner = who.me.name if shared else one.owner
-    who.may("data-sets.show", owner=owner, what=f"data set {ref}", where="path.id")
+    one = find(context.store.data_set, "data set", ref, "path.id")
+    shared = caller.user is not None and context.store.may_read(one.id, caller.me.name)
+    owner = caller.me.name if shared else one.owner
+    authorize(context, caller, "data-sets.show", owner=owner, what=f"data set {ref}", where="path.id")
     return one
 
 
-def find_changeable(who: Caller, ref: str, action: str = "data-sets.change") -> DataSet:
+def find_changeable(context: Context, caller: Caller, ref: str, action: str = "data-sets.change") -> DataSet:
     """Return a data set that somebody may change; who may but read it is told so (403)."""
-    one = find_readable(who, ref)
+    one = find_readable(context, caller, ref)
     try:
-        who.may(action, owner=one.owner, what=f"data set {one.id}", where="path.id")
+        authorize(context, caller, action, owner=one.owner, what=f"data set {one.id}", where="path.id")
     except ApiError as refused:
         if refused.status != 404:
             raise
@@ -61,23 +63,23 @@ def _folder(folder: Folder) -> FolderOut:
     )
 
 
-def _home(who: Caller, name: str) -> HomeOut:
-    store = who.services.store
+def _home(context: Context, caller: Caller, name: str) -> HomeOut:
+    store = context.store
     folder = _folder(store.folder(FolderKind.USER, name))
     return HomeOut(
         **folder.model_dump(),
         chosen=store.home_quota(name),
         data_sets=store.data_set_usage(name),
-        data_sets_most=who.services.config.owner_quota,
+        data_sets_most=context.config.owner_quota,
     )
 
 
-def _shape(who: Caller, one: DataSet) -> DataSetOut:
+def _shape(context: Context, caller: Caller, one: DataSet) -> DataSetOut:
     folder = elsewhere = None
     if one.source["kind"] == "folder":
-        folder = _folder(who.services.store.folder(FolderKind.DATA_SET, one.id))
+        folder = _folder(context.store.folder(FolderKind.DATA_SET, one.id))
     else:
-        seen = who.services.store.elsewhere(one.id)
+        seen = context.store.elsewhere(one.id)
         elsewhere = ElsewhereOut(
             ready=bool(seen.volume) or one.source["kind"] != "rbd",
             size=seen.size,
@@ -99,113 +101,114 @@ def _shape(who: Caller, one: DataSet) -> DataSetOut:
     )
 
 
-def list_data_sets(who: Caller, query: DataSetsQuery) -> Paged[DataSetOut]:
+def list_data_sets(context: Context, caller: Caller, query: DataSetsQuery) -> Paged[DataSetOut]:
     """Return data sets, newest first."""
-    who.may("data-sets.list-all" if query.all else "data-sets.list")
+    authorize(context, caller, "data-sets.list-all" if query.all else "data-sets.list")
     scope = f"data sets {query.all}"
-    found = who.services.store.data_sets(
-        reader=None if query.all else who.me.name,
-        after=pagination.opened(who, query, scope),
+    found = context.store.data_sets(
+        reader=None if query.all else caller.me.name,
+        after=pagination.opened(context, caller, query, scope),
         limit=query.limit,
     )
-    return pagination.page(who, found, scope, lambda one: _shape(who, one))
+    return pagination.page(context, caller, found, scope, lambda one: _shape(context, caller, one))
 
 
-def make_data_set(who: Caller, body: DataSetMake) -> DataSetOut:
+def make_data_set(context: Context, caller: Caller, body: DataSetMake) -> DataSetOut:
     """Make a data set; the same once more changes nothing."""
-    who.may("data-sets.make")
+    authorize(context, caller, "data-sets.make")
     source = body.source.model_dump(exclude_none=True)
     if source["kind"] != "folder":
-        who.may("sources.make")
-        sources.allowed(source, who.services.config)
+        authorize(context, caller, "sources.make")
+        sources.allowed(source, context.config)
         if body.quota is not None:
             what, remedy = "Only a folder of its own has a limit.", "Leave the limit out."
             raise ApiError(
                 422, Problem("quota-unfit", what, "body.quota", str(body.quota), "nothing", remedy)
             )
-    config = who.services.config
-    with who.change("data-sets.make", f"data set {body.name}", source=source):
-        made = who.services.store.add_data_set(
-            who.me.name,
+    config = context.config
+    with record_change(context, caller, "data-sets.make", f"data set {body.name}", source=source):
+        made = context.store.add_data_set(
+            caller.me.name,
             body.name,
             source,
-            who.services.clock(),
+            context.clock(),
             quota=body.quota if body.quota is not None else config.data_set_quota,
             most=config.owner_quota,
         )
-        return _shape(who, made)
+        return _shape(context, caller, made)
 
 
-def show_data_set(who: Caller, id: str) -> DataSetOut:
+def show_data_set(context: Context, caller: Caller, id: str) -> DataSetOut:
     """Return a data set."""
-    return _shape(who, find_readable(who, id))
+    return _shape(context, caller, find_readable(context, caller, id))
 
 
-def delete_data_set(who: Caller, id: str) -> None:
+def delete_data_set(context: Context, caller: Caller, id: str) -> None:
     """Delete a data set with its files; 409 while a run that has not finished names it."""
-    one = find_changeable(who, id)
-    with who.change("data-sets.change", f"data set {one.id}", deleted=one.name):
-        who.services.store.delete_data_set(one.id, who.services.clock())
+    one = find_changeable(context, caller, id)
+    with record_change(context, caller, "data-sets.change", f"data set {one.id}", deleted=one.name):
+        context.store.delete_data_set(one.id, context.clock())
 
 
-def list_uses(who: Caller, id: str) -> list[UseOut]:
+def list_uses(context: Context, caller: Caller, id: str) -> list[UseOut]:
     """Return the runs that name a data set and have not finished: why it cannot be deleted or written."""
-    one = find_changeable(who, id)
+    one = find_changeable(context, caller, id)
     return [
-        UseOut(run=run, writes=writes, admitted=had)
-        for run, writes, had in who.services.store.users_of(one.id)
+        UseOut(run=run, writes=writes, admitted=had) for run, writes, had in context.store.users_of(one.id)
     ]
 
 
-def list_shares(who: Caller, id: str) -> list[ShareOut]:
+def list_shares(context: Context, caller: Caller, id: str) -> list[ShareOut]:
     """Return with whom a data set is shared."""
-    one = find_changeable(who, id)
-    return [ShareOut(kind=s.kind, who=s.who, since=s.since) for s in who.services.store.shares(one.id)]
+    one = find_changeable(context, caller, id)
+    return [ShareOut(kind=s.kind, who=s.who, since=s.since) for s in context.store.shares(one.id)]
 
 
-def share_data_set(who: Caller, id: str, body: ShareIn) -> None:
+def share_data_set(context: Context, caller: Caller, id: str, body: ShareIn) -> None:
     """Let a user, or the members of a group, read a data set."""
-    one = find_changeable(who, id)
+    one = find_changeable(context, caller, id)
     kind, name = _with(body)
-    with who.change("data-sets.change", f"data set {one.id}", shared=f"{kind} {name}"):
-        who.services.store.share(one.id, kind, name, who.services.clock())
+    with record_change(context, caller, "data-sets.change", f"data set {one.id}", shared=f"{kind} {name}"):
+        context.store.share(one.id, kind, name, context.clock())
 
 
-def unshare_data_set(who: Caller, id: str, kind: Literal["user", "group"], name: str) -> None:
+def unshare_data_set(
+    context: Context, caller: Caller, id: str, kind: Literal["user", "group"], name: str
+) -> None:
     """Take that back. No further run gets it; those that have it (GET …/runs) keep it until they end."""
-    one = find_changeable(who, id)
-    with who.change("data-sets.change", f"data set {one.id}", unshared=f"{kind} {name}"):
-        who.services.store.unshare(one.id, kind, name)
+    one = find_changeable(context, caller, id)
+    with record_change(context, caller, "data-sets.change", f"data set {one.id}", unshared=f"{kind} {name}"):
+        context.store.unshare(one.id, kind, name)
 
 
-def limit_data_set(who: Caller, id: str, body: LimitIn) -> DataSetOut:
+def limit_data_set(context: Context, caller: Caller, id: str, body: LimitIn) -> DataSetOut:
     """Choose the limit of a data set."""
-    one = find_changeable(who, id, "data-sets.quota")
-    with who.change("data-sets.quota", f"data set {one.id}", quota=body.quota):
-        return _shape(who, who.services.store.set_data_set_quota(one.id, body.quota, who.services.clock()))
+    one = find_changeable(context, caller, id, "data-sets.quota")
+    with record_change(context, caller, "data-sets.quota", f"data set {one.id}", quota=body.quota):
+        return _shape(context, caller, context.store.set_data_set_quota(one.id, body.quota, context.clock()))
 
 
-def show_home(who: Caller, name: str) -> HomeOut:
+def show_home(context: Context, caller: Caller, name: str) -> HomeOut:
     """Return a user's home in the shared file system, with its limit and what is in it."""
-    person = find(who.services.store.user, "user", user_name(who, name), "path.name")
-    who.may("users.show", owner=person.name, what=f"user {name}", where="path.name")
-    return _home(who, person.name)
+    person = find(context.store.user, "user", user_name(caller, name), "path.name")
+    authorize(context, caller, "users.show", owner=person.name, what=f"user {name}", where="path.name")
+    return _home(context, caller, person.name)
 
 
-def limit_home(who: Caller, name: str, body: LimitIn) -> HomeOut:
+def limit_home(context: Context, caller: Caller, name: str, body: LimitIn) -> HomeOut:
     """Choose the limit of a user's home; null: the site's. It is in force a moment later."""
-    person = find(who.services.store.user, "user", name, "path.name")
-    who.may("users.storage", owner=person.name, what=f"user {name}", where="path.name")
-    with who.change("users.storage", f"user {person.name}", quota=body.quota):
-        who.services.store.set_home_quota(person.name, body.quota, who.services.clock())
-    return _home(who, person.name)
+    person = find(context.store.user, "user", name, "path.name")
+    authorize(context, caller, "users.storage", owner=person.name, what=f"user {name}", where="path.name")
+    with record_change(context, caller, "users.storage", f"user {person.name}", quota=body.quota):
+        context.store.set_home_quota(person.name, body.quota, context.clock())
+    return _home(context, caller, person.name)
 
 
-def show_group_folder(who: Caller, name: str) -> FolderOut:
+def show_group_folder(context: Context, caller: Caller, name: str) -> FolderOut:
     """Return a group's folder in the shared file system; its limit is the ``storage`` of the group's quota."""
-    group = find(who.services.store.group, "group", name, "path.name")
-    who.may("groups.show", group=group, what=f"group {name}", where="path.name")
-    return _folder(who.services.store.folder(FolderKind.GROUP, group.name))
+    group = find(context.store.group, "group", name, "path.name")
+    authorize(context, caller, "groups.show", group=group, what=f"group {name}", where="path.name")
+    return _folder(context.store.folder(FolderKind.GROUP, group.name))
 
 
 def _with(body: ShareIn) -> tuple[str, str]:

@@ -14,71 +14,75 @@ from ava.schemas.definitions import DefinitionMake, DefinitionsQuery, Start
 from ava.schemas.runs import DefinitionOut, RunOut
 from ava.schemas.validation import problems
 from ava.services import pagination, serializers
+from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.lookup import find
 from ava.services.runs import submit
 from ava.services.runs.runs import with_states
 
 
-def _definition(who: Caller, id: str, action: str) -> Definition:
-    found = find(who.services.store.definition, "definition", id, "path.id")
-    who.may(action, owner=found.owner, what=f"definition {id}", where="path.id")
+def _definition(context: Context, caller: Caller, id: str, action: str) -> Definition:
+    found = find(context.store.definition, "definition", id, "path.id")
+    authorize(context, caller, action, owner=found.owner, what=f"definition {id}", where="path.id")
     return found
 
 
-def list_definitions(who: Caller, query: DefinitionsQuery) -> Paged[DefinitionOut]:
+def list_definitions(context: Context, caller: Caller, query: DefinitionsQuery) -> Paged[DefinitionOut]:
     """Return stored definitions, newest first."""
-    who.may("definitions.list-all" if query.all else "definitions.list")
+    authorize(context, caller, "definitions.list-all" if query.all else "definitions.list")
     scope = f"definitions {query.all} {query.kind} {query.name}"
-    found = who.services.store.definitions(
-        owner=None if query.all else who.me.name,
+    found = context.store.definitions(
+        owner=None if query.all else caller.me.name,
         kind=Kind(query.kind) if query.kind else None,
         name=query.name,
-        after=pagination.opened(who, query, scope),
+        after=pagination.opened(context, caller, query, scope),
         limit=query.limit,
     )
-    return pagination.page(who, found, scope, serializers.definition)
+    return pagination.page(context, caller, found, scope, serializers.definition)
 
 
-def make_definition(who: Caller, body: DefinitionMake) -> DefinitionOut:
+def make_definition(context: Context, caller: Caller, body: DefinitionMake) -> DefinitionOut:
     """Store a definition. Kind and name are its key: the same again changes nothing, another one is 409 unless ``replace``."""
-    who.may("definitions.make")
-    submit.check(who, who.me, body.spec)
-    store, kind = who.services.store, Kind(body.spec.kind)
-    with who.change("definitions.make", f"{kind} {body.name}"):
+    authorize(context, caller, "definitions.make")
+    submit.check(context, caller, caller.me, body.spec)
+    store, kind = context.store, Kind(body.spec.kind)
+    with record_change(context, caller, "definitions.make", f"{kind} {body.name}"):
         made = store.save_definition(
-            who.me.name,
+            caller.me.name,
             kind,
             body.name,
             submit.to_document(body.spec),
-            who.services.clock(),
+            context.clock(),
             replace=body.replace,
         )
     return serializers.definition(made)
 
 
-def show_definition(who: Caller, id: str) -> DefinitionOut:
+def show_definition(context: Context, caller: Caller, id: str) -> DefinitionOut:
     """Return a definition."""
-    return serializers.definition(_definition(who, id, "definitions.show"))
+    return serializers.definition(_definition(context, caller, id, "definitions.show"))
 
 
-def delete_definition(who: Caller, id: str) -> None:
+def delete_definition(context: Context, caller: Caller, id: str) -> None:
     """Delete a definition of which nothing runs; its runs stay known."""
-    found = _definition(who, id, "definitions.delete")
-    with who.change("definitions.delete", f"definition {found.id}"):
-        who.services.store.delete_definition(found.id, who.services.clock())
+    found = _definition(context, caller, id, "definitions.delete")
+    with record_change(context, caller, "definitions.delete", f"definition {found.id}"):
+        context.store.delete_definition(found.id, context.clock())
 
 
-def start(who: Caller, id: str, body: Start, idempotency_key: str | None = None) -> RunOut:
+def start(
+    context: Context, caller: Caller, id: str, body: Start, idempotency_key: str | None = None
+) -> RunOut:
     """Start a definition; the run is charged to one's default group of this moment (U6). The same key again is the same run."""
-    found = _definition(who, id, "definitions.start")
+    found = _definition(context, caller, id, "definitions.start")
     key = submit.key_of(idempotency_key, body.key)
     changes = body.model_dump(exclude_none=True, exclude={"key"})
     spec = _spec(found, changes)
-    submit.check(who, who.me, spec)
-    with who.change("runs.make", f"definition {found.id}"):
-        run = submit.start(who, found, spec, key)
-    return with_states(who, [run])[0]
+    submit.check(context, caller, caller.me, spec)
+    with record_change(context, caller, "runs.make", f"definition {found.id}"):
+        run = submit.start(context, caller, found, spec, key)
+    return with_states(context, caller, [run])[0]
 
 
 def _spec(found: Definition, changes: dict[str, Any]) -> Spec:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ava.schemas.runs import ImageOut
+from ava.services.auth.authorization import authorize
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 
 
-def list_images(who: Caller) -> list[ImageOut]:
+def list_images(context: Context, caller: Caller) -> list[ImageOut]:
     """Return the images that a definition may name, by name; any other is named in full (N4)."""
-    who.may("images.list")
-    offered = who.services.config.images
+    authorize(context, caller, "images.list")
+    offered = context.config.images
     return [
         ImageOut(
             name=name,

@@ -7,6 +7,7 @@ from cryptography.fernet import InvalidToken
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.users import KeyKind, KeyOut, KeyPut
 from ava.services.auth import ssh_keys
+from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
 from ava.services.context import Context
 from ava.services.lookup import find, user_name
@@ -15,35 +16,39 @@ MOST = 50
 """Keys of one kind that a user may have."""
 
 
-def _shown(services: Context, kind: str, name: str, kept: str) -> KeyOut:
+def _shown(context: Context, kind: str, name: str, kept: str) -> KeyOut:
     """Return what is told of a key: of a deploy key, which the database has sealed, its public part alone."""
-    line = kept if kind == "ssh" else _public(services, kept)
+    line = kept if kind == "ssh" else _public(context, kept)
     return KeyOut(name=name, kind=kind, value=line, fingerprint=ssh_keys.fingerprint(line))
 
 
-def _public(services: Context, sealed: str) -> str:
+def _public(context: Context, sealed: str) -> str:
     try:
-        return ssh_keys.private(services.sealer.open(sealed))[1]
+        return ssh_keys.private(context.sealer.open(sealed))[1]
     except InvalidToken:
         # The key that it was sealed with is no longer among ours: it has to be stored again.
         return ""
 
 
-def list_keys(who: Caller, kind: KeyKind) -> list[KeyOut]:
+def list_keys(context: Context, caller: Caller, kind: KeyKind) -> list[KeyOut]:
     """Return one's own keys; private parts never leave the database this way."""
-    who.may("keys.list")
-    there = who.services.store.keys(who.me.name, kind)
-    return [_shown(who.services, kind, name, kept) for name, kept in sorted(there.items())]
+    authorize(context, caller, "keys.list")
+    there = context.store.keys(caller.me.name, kind)
+    return [_shown(context, kind, name, kept) for name, kept in sorted(there.items())]
 
 
-def put_key(who: Caller, kind: KeyKind, name: str, body: KeyPut, *, new: bool = False) -> KeyOut:
+def put_key(
+    context: Context, caller: Caller, kind: KeyKind, name: str, body: KeyPut, *, new: bool = False
+) -> KeyOut:
     """Keep a key, or another one in its place; with ``new`` nothing but a new one (409)."""
-    who.may("keys.put")
-    return _put(who, who.me.name, kind, name, body, new=new)
+    authorize(context, caller, "keys.put")
+    return _put(context, caller, caller.me.name, kind, name, body, new=new)
 
 
-def _put(who: Caller, owner: str, kind: KeyKind, name: str, body: KeyPut, *, new: bool = False) -> KeyOut:
-    store = who.services.store
+def _put(
+    context: Context, caller: Caller, owner: str, kind: KeyKind, name: str, body: KeyPut, *, new: bool = False
+) -> KeyOut:
+    store = context.store
     there = store.keys(owner, kind)
     if name not in there and len(there) >= MOST:
         raise ApiError(
@@ -61,11 +66,11 @@ def _put(who: Caller, owner: str, kind: KeyKind, name: str, body: KeyPut, *, new
         kept = ssh_keys.public(_given(body.value, body.private_key, "value"))
     else:
         private, _ = ssh_keys.private(_given(body.private_key, body.value, "private_key"))
-        kept = who.services.sealer.seal(private)
-    detail = {"fingerprint": _shown(who.services, kind, name, kept).fingerprint} | _of(who, owner)
-    with who.change("keys.put", f"key {kind}/{name}", **detail):
-        store.put_key(owner, kind, name, kept, who.services.clock(), new=new)
-    return _shown(who.services, kind, name, kept)
+        kept = context.sealer.seal(private)
+    detail = {"fingerprint": _shown(context, kind, name, kept).fingerprint} | _of(caller, owner)
+    with record_change(context, caller, "keys.put", f"key {kind}/{name}", **detail):
+        store.put_key(owner, kind, name, kept, context.clock(), new=new)
+    return _shown(context, kind, name, kept)
 
 
 def _given(wanted: str | None, other: str | None, field: str) -> str:
@@ -84,46 +89,53 @@ def _given(wanted: str | None, other: str | None, field: str) -> str:
     return wanted
 
 
-def delete_key(who: Caller, kind: KeyKind, name: str) -> None:
+def delete_key(context: Context, caller: Caller, kind: KeyKind, name: str) -> None:
     """Remove a key; where nobody knows it nothing changes but the answer, 404."""
-    who.may("keys.delete")
-    _delete(who, who.me.name, kind, name)
+    authorize(context, caller, "keys.delete")
+    _delete(context, caller, caller.me.name, kind, name)
 
 
-def _delete(who: Caller, owner: str, kind: KeyKind, name: str) -> None:
-    store = who.services.store
-    with who.change("keys.delete", f"key {kind}/{name}", **_of(who, owner)):
+def _delete(context: Context, caller: Caller, owner: str, kind: KeyKind, name: str) -> None:
+    store = context.store
+    with record_change(context, caller, "keys.delete", f"key {kind}/{name}", **_of(caller, owner)):
         if name not in store.keys(owner, kind):
             find(_nothing, f"{kind} key", name, "path.name")
         store.delete_key(owner, kind, name)
 
 
-def _of(who: Caller, owner: str) -> dict[str, str]:
+def _of(caller: Caller, owner: str) -> dict[str, str]:
     """Return what the audit log says besides where a key is somebody else's."""
-    return {} if owner == who.me.name else {"user": owner}
+    return {} if owner == caller.me.name else {"user": owner}
 
 
-def _owner(who: Caller, ref: str) -> str:
+def _owner(context: Context, caller: Caller, ref: str) -> str:
     """Return whose keys an address means; ApiError where they are not the caller's to see."""
-    name, what = user_name(who, ref), f"user {ref}"
-    who.may("users.keys", owner=name if name == who.me.name else None, what=what, where="path.user")
-    return find(who.services.store.user, "user", name, "path.user").name
+    name, what = user_name(caller, ref), f"user {ref}"
+    authorize(
+        context,
+        caller,
+        "users.keys",
+        owner=name if name == caller.me.name else None,
+        what=what,
+        where="path.user",
+    )
+    return find(context.store.user, "user", name, "path.user").name
 
 
-def list_keys_of(who: Caller, user: str) -> list[KeyOut]:
+def list_keys_of(context: Context, caller: Caller, user: str) -> list[KeyOut]:
     """Return a user's ssh keys. Deploy keys are their owner's alone."""
-    there = who.services.store.keys(_owner(who, user), "ssh")
-    return [_shown(who.services, "ssh", name, kept) for name, kept in sorted(there.items())]
+    there = context.store.keys(_owner(context, caller, user), "ssh")
+    return [_shown(context, "ssh", name, kept) for name, kept in sorted(there.items())]
 
 
-def put_key_of(who: Caller, user: str, name: str, body: KeyPut) -> KeyOut:
+def put_key_of(context: Context, caller: Caller, user: str, name: str, body: KeyPut) -> KeyOut:
     """Keep an ssh key of a user."""
-    return _put(who, _owner(who, user), "ssh", name, body)
+    return _put(context, caller, _owner(context, caller, user), "ssh", name, body)
 
 
-def delete_key_of(who: Caller, user: str, name: str) -> None:
+def delete_key_of(context: Context, caller: Caller, user: str, name: str) -> None:
     """Remove an ssh key of a user."""
-    _delete(who, _owner(who, user), "ssh", name)
+    _delete(context, caller, _owner(context, caller, user), "ssh", name)
 
 
 def _nothing(ref: str) -> None:

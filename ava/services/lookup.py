@@ -21,6 +21,6 @@ def find(ask: Callable[[str], T], what: str, ref: str, where: str) -> T:
         raise
 
 
-def user_name(who: Caller, ref: str) -> str:
+def user_name(caller: Caller, ref: str) -> str:
     """Return the user name that a reference means: ``me`` is the caller."""
-    return who.me.name if ref == "me" else ref
+    return caller.me.name if ref == "me" else ref

@@ -5,12 +5,14 @@ from __future__ import annotations
 from ava.domain.model import Run
 from ava.schemas.model_services import Scale, ServiceOut
 from ava.services import serializers
+from ava.services.auth.authorization import record_change
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.runs.runs import find_run
 
 
-def _shown(who: Caller, run: Run) -> ServiceOut:
-    store, domain = who.services.store, who.services.config.services_domain
+def _shown(context: Context, caller: Caller, run: Run) -> ServiceOut:
+    store, domain = context.store, context.config.services_domain
     known = store.service(run.id)
     pods = store.pods([run.id]).get(run.id, ())
     said = run.spec.get("serving") or {}
@@ -28,14 +30,14 @@ def _shown(who: Caller, run: Run) -> ServiceOut:
     )
 
 
-def show_service(who: Caller, id: str) -> ServiceOut:
+def show_service(context: Context, caller: Caller, id: str) -> ServiceOut:
     """Return what there is of a service; 404 for a run that is none."""
-    return _shown(who, find_run(who, id, "services.show"))
+    return _shown(context, caller, find_run(context, caller, id, "services.show"))
 
 
-def scale(who: Caller, id: str, body: Scale) -> ServiceOut:
+def scale(context: Context, caller: Caller, id: str, body: Scale) -> ServiceOut:
     """Set how many replicas are wanted, within the definition's bounds; they come as the quota has room for them."""
-    found = find_run(who, id, "services.scale")
-    with who.change("services.scale", f"run {found.id}", replicas=body.replicas):
-        who.services.store.scale_service(found.id, body.replicas, who.services.clock())
-    return _shown(who, who.services.store.run(found.id))
+    found = find_run(context, caller, id, "services.scale")
+    with record_change(context, caller, "services.scale", f"run {found.id}", replicas=body.replicas):
+        context.store.scale_service(found.id, body.replicas, context.clock())
+    return _shown(context, caller, context.store.run(found.id))

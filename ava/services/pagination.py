@@ -10,12 +10,13 @@ from ava.domain.model import Page
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.common import Paged, PageQuery
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
-def opened(who: Caller, query: PageQuery, scope: str) -> str | None:
+def opened(context: Context, caller: Caller, query: PageQuery, scope: str) -> str | None:
     """Return the database's cursor in a query's; ApiError 422 where it was not made here for this list and user."""
     if query.after is None:
         return None
@@ -24,7 +25,7 @@ def opened(who: Caller, query: PageQuery, scope: str) -> str | None:
         plain = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except ValueError:
         plain = ""
-    if not plain or not who.services.sealer.is_ours(_marked(who, scope, plain), mark):
+    if not plain or not context.sealer.is_ours(_marked(caller, scope, plain), mark):
         raise ApiError(
             422,
             Problem(
@@ -39,14 +40,14 @@ def opened(who: Caller, query: PageQuery, scope: str) -> str | None:
     return plain
 
 
-def page(who: Caller, found: Page[T], scope: str, shape: Callable[[T], U]) -> Paged[Any]:
+def page(context: Context, caller: Caller, found: Page[T], scope: str, shape: Callable[[T], U]) -> Paged[Any]:
     """Return a page of the database as it is answered."""
     following = None
     if found.next is not None:
         text = base64.urlsafe_b64encode(found.next.encode()).decode("ascii").rstrip("=")
-        following = f"{who.services.sealer.mark(_marked(who, scope, found.next))}.{text}"
+        following = f"{context.sealer.mark(_marked(caller, scope, found.next))}.{text}"
     return Paged(items=[shape(item) for item in found.items], next=following)
 
 
-def _marked(who: Caller, scope: str, cursor: str) -> str:
-    return f"{who.me.id}\n{scope}\n{cursor}"
+def _marked(caller: Caller, scope: str, cursor: str) -> str:
+    return f"{caller.me.id}\n{scope}\n{cursor}"

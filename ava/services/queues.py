@@ -8,28 +8,32 @@ from ava.domain.model import Pool
 from ava.domain.problems import missing
 from ava.schemas.runs import PoolOut, PoolPut, QueueOut, QueuePut, WaitingOut
 from ava.services import serializers
+from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 
 MOST = 1000
 """Waiting runs that are looked at, as the scheduler does."""
 
 
-def list_queues(who: Caller) -> list[QueueOut]:
+def list_queues(context: Context, caller: Caller) -> list[QueueOut]:
     """Return all queues, the highest priority first."""
-    who.may("queues.list")
-    store = who.services.store
+    authorize(context, caller, "queues.list")
+    store = context.store
     waiting = Counter(run.queue for run in store.waiting(MOST))
     return [serializers.queue(q, waiting[q.name]) for q in store.queues()]
 
 
-def put_queue(who: Caller, name: str, body: QueuePut, *, known: bool | None = None) -> QueueOut:
+def put_queue(
+    context: Context, caller: Caller, name: str, body: QueuePut, *, known: bool | None = None
+) -> QueueOut:
     """Create a queue (``known`` False: nothing else), or change what is given of it (``known`` True: nothing else)."""
-    who.may("queues.put")
+    authorize(context, caller, "queues.put")
     quota = serializers.quota_in(body.quota) if body.quota is not None else None
-    with who.change("queues.put", f"queue {name}", **body.model_dump(exclude_none=True)):
-        queue = who.services.store.put_queue(
+    with record_change(context, caller, "queues.put", f"queue {name}", **body.model_dump(exclude_none=True)):
+        queue = context.store.put_queue(
             name,
-            who.services.clock(),
+            context.clock(),
             pool=body.pool,
             quota=quota,
             priority=body.priority,
@@ -38,17 +42,17 @@ def put_queue(who: Caller, name: str, body: QueuePut, *, known: bool | None = No
     return serializers.queue(queue, 0)
 
 
-def delete_queue(who: Caller, name: str) -> None:
+def delete_queue(context: Context, caller: Caller, name: str) -> None:
     """Delete a queue; 409 while a run in it has not finished."""
-    who.may("queues.delete")
-    with who.change("queues.delete", f"queue {name}"):
-        who.services.store.delete_queue(name, who.services.clock())
+    authorize(context, caller, "queues.delete")
+    with record_change(context, caller, "queues.delete", f"queue {name}"):
+        context.store.delete_queue(name, context.clock())
 
 
-def list_waiting(who: Caller, name: str) -> list[WaitingOut]:
+def list_waiting(context: Context, caller: Caller, name: str) -> list[WaitingOut]:
     """Return what waits in a queue in the order in which it is looked at. Other people's runs have no names."""
-    who.may("queues.waiting")
-    store, me = who.services.store, who.me
+    authorize(context, caller, "queues.waiting")
+    store, me = context.store, caller.me
     if name not in {q.name for q in store.queues()}:
         raise missing(f"queue {name}", "path.name")
     rows = [run for run in store.waiting(MOST) if run.queue == name]
@@ -70,24 +74,26 @@ def list_waiting(who: Caller, name: str) -> list[WaitingOut]:
     return found
 
 
-def list_pools(who: Caller) -> list[PoolOut]:
+def list_pools(context: Context, caller: Caller) -> list[PoolOut]:
     """Return all pools by name."""
-    who.may("pools.list")
-    return [serializers.pool(p) for p in who.services.store.pools()]
+    authorize(context, caller, "pools.list")
+    return [serializers.pool(p) for p in context.store.pools()]
 
 
-def put_pool(who: Caller, name: str, body: PoolPut, *, known: bool | None = None) -> PoolOut:
+def put_pool(
+    context: Context, caller: Caller, name: str, body: PoolPut, *, known: bool | None = None
+) -> PoolOut:
     """Create a pool (``known`` False: nothing else), or change it (``known`` True: nothing else)."""
-    who.may("pools.put")
-    with who.change("pools.put", f"pool {name}", **body.model_dump()):
+    authorize(context, caller, "pools.put")
+    with record_change(context, caller, "pools.put", f"pool {name}", **body.model_dump()):
         pool = Pool(
             "", name, body.gpu, dict(body.selector), body.cpu_ratio, body.memory_ratio, body.gpu_slots
         )
-        return serializers.pool(who.services.store.put_pool(pool, known=known))
+        return serializers.pool(context.store.put_pool(pool, known=known))
 
 
-def delete_pool(who: Caller, name: str) -> None:
+def delete_pool(context: Context, caller: Caller, name: str) -> None:
     """Delete a pool; 409 while a queue names it or a run that has not finished goes to it."""
-    who.may("pools.delete")
-    with who.change("pools.delete", f"pool {name}"):
-        who.services.store.delete_pool(name)
+    authorize(context, caller, "pools.delete")
+    with record_change(context, caller, "pools.delete", f"pool {name}"):
+        context.store.delete_pool(name)

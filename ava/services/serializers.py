@@ -33,13 +33,13 @@ def amounts(value: Resources) -> Amounts:
     return Amounts(gpu=value.gpu, cpu=value.cpu, memory=value.memory)
 
 
-def user(services: Context, value: User) -> UserOut:
+def user(context: Context, value: User) -> UserOut:
     """Return a person."""
     return UserOut(
         id=value.id,
         name=value.name,
         email=value.email,
-        email_confirmed=email_confirmation.state(services, value),
+        email_confirmed=email_confirmation.state(context, value),
         uid=value.uid,
         admin=value.admin,
         state=value.state.value,

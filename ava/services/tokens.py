@@ -8,20 +8,22 @@ from ava.domain.problems import ApiError, Problem
 from ava.schemas.users import SecretOut, TokenMake, TokenOut
 from ava.services import serializers
 from ava.services.auth import credentials
+from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import PREFIX, Caller
+from ava.services.context import Context
 from ava.services.lookup import find
 
 
-def list_tokens(who: Caller) -> list[SecretOut]:
+def list_tokens(context: Context, caller: Caller) -> list[SecretOut]:
     """Return one's own tokens, without their secrets."""
-    who.may("tokens.list")
-    return [serializers.secret(s) for s in who.services.store.secrets(who.me.name, "token")]
+    authorize(context, caller, "tokens.list")
+    return [serializers.secret(s) for s in context.store.secrets(caller.me.name, "token")]
 
 
-def make_token(who: Caller, body: TokenMake) -> TokenOut:
+def make_token(context: Context, caller: Caller, body: TokenMake) -> TokenOut:
     """Make a token; it is shown this once. It may do what its user may, or what its scopes say, until it ends."""
-    who.may("tokens.make")
-    services, most = who.services, who.services.config.token_days
+    authorize(context, caller, "tokens.make")
+    most = context.config.token_days
     if body.days > most:
         raise ApiError(
             422,
@@ -34,20 +36,26 @@ def make_token(who: Caller, body: TokenMake) -> TokenOut:
                 "Ask for fewer days.",
             ),
         )
-    now, scopes = services.clock(), None if body.scopes is None else sorted(set(body.scopes))
+    now, scopes = context.clock(), None if body.scopes is None else sorted(set(body.scopes))
     until = now + timedelta(days=body.days)
-    with who.change(
-        "tokens.make", f"user {who.me.name}", label=body.label, days=body.days, scopes=body.scopes
+    with record_change(
+        context,
+        caller,
+        "tokens.make",
+        f"user {caller.me.name}",
+        label=body.label,
+        days=body.days,
+        scopes=body.scopes,
     ):
-        id, secret = credentials.make(services, who.me.name, "token", until, body.label, scopes)
+        id, secret = credentials.make(context, caller.me.name, "token", until, body.label, scopes)
     return TokenOut(
         id=id, label=body.label, created=now, until=until, scopes=scopes, token=f"{PREFIX}{id}.{secret}"
     )
 
 
-def end_token(who: Caller, id: str) -> None:
+def end_token(context: Context, caller: Caller, id: str) -> None:
     """End one of one's own tokens."""
-    store, me = who.services.store, who.me.name
-    who.may("tokens.end", owner=me, what=f"token {id}", where="path.id")
-    with who.change("tokens.end", f"token {id}"):
+    store, me = context.store, caller.me.name
+    authorize(context, caller, "tokens.end", owner=me, what=f"token {id}", where="path.id")
+    with record_change(context, caller, "tokens.end", f"token {id}"):
         find(lambda ref: store.end_secret(me, ref), "token", id, "path.id")

@@ -7,14 +7,16 @@ from datetime import UTC, datetime
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.runs import UsageQuery, UsageReport
 from ava.services import serializers
+from ava.services.auth.authorization import authorize
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.lookup import find
 
 
-def report(who: Caller, query: UsageQuery) -> UsageReport:
+def report(context: Context, caller: Caller, query: UsageQuery) -> UsageReport:
     """Return the usage that a query asks for; ApiError where that is not the caller's to know."""
-    user = _whose(who, query)
-    now = who.services.clock()
+    user = _whose(context, caller, query)
+    now = context.clock()
     since, until = month(query.month or f"{now:%Y-%m}")
     if since > now:
         raise ApiError(
@@ -28,26 +30,30 @@ def report(who: Caller, query: UsageQuery) -> UsageReport:
                 "Choose a month that has begun.",
             ),
         )
-    found = who.services.store.usage(since, until, now=now, group=query.group, user=user)
+    found = context.store.usage(since, until, now=now, group=query.group, user=user)
     return UsageReport(since=since, until=until, rows=[serializers.usage(row) for row in found])
 
 
-def _whose(who: Caller, query: UsageQuery) -> str | None:
+def _whose(context: Context, caller: Caller, query: UsageQuery) -> str | None:
     """Return the user whose usage is asked for, None for everybody's; ApiError where that is not the caller's to know."""
-    me, store = who.me, who.services.store
+    me, store = caller.me, context.store
     user = me.name if query.user == "me" else query.user
     if user == me.name:
-        who.may("usage.own")
+        authorize(context, caller, "usage.own")
         return user
     if query.group is not None:
         group = find(store.group, "group", query.group, "query.group")
-        who.may("groups.show", group=group, what=f"group {query.group}", where="query.group")
-        who.may("usage.group", group=group, what=f"group {query.group}", where="query.group")
+        authorize(
+            context, caller, "groups.show", group=group, what=f"group {query.group}", where="query.group"
+        )
+        authorize(
+            context, caller, "usage.group", group=group, what=f"group {query.group}", where="query.group"
+        )
         return user
     if user is None and not me.admin:
-        who.may("usage.own")
+        authorize(context, caller, "usage.own")
         return me.name
-    who.may("usage.all")
+    authorize(context, caller, "usage.all")
     return user
 
 

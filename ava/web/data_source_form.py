@@ -13,8 +13,10 @@ from ava.domain import data_sets
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.data_sets import DataSetMake
 from ava.services.auth import permissions
+from ava.services.auth.authorization import relations
 from ava.services.auth.caller import Caller
 from ava.services.config import Config
+from ava.services.context import Context
 from ava.services.runs.rules import sources
 from ava.web import forms
 
@@ -34,10 +36,12 @@ def needed(kind: str) -> set[str]:
     return {name for name in fields(kind) if KINDS[kind].model_fields[name].is_required()}
 
 
-def offered(who: Caller) -> list[str]:
+def offered(context: Context, caller: Caller) -> list[str]:
     """Return the kinds that somebody may make data sets of, by the table of roles."""
     # Asked of the table itself: to be shown no form is no refusal, which would be written down.
-    return list(KINDS) if permissions.allowed("sources.make", who.relations(None, None)) else [OWN]
+    return (
+        list(KINDS) if permissions.allowed("sources.make", relations(context, caller, None, None)) else [OWN]
+    )
 
 
 def read(form: forms.Form, kind: str) -> DataSetMake:

@@ -12,8 +12,11 @@ from starlette.exceptions import HTTPException
 
 from ava.domain.problems import ApiError, Problem
 from ava.http import errors
+from ava.http.dependencies import address_of, context_of
 from ava.schemas import validation
+from ava.services.auth.caller import Caller
 from ava.services.auth.rate_limits import RateLimited
+from ava.web import i18n
 from ava.web.request import HEADERS, PageRequest, look
 
 API = "/api/"
@@ -46,7 +49,7 @@ def _page(request: Request, error: Exception) -> Response:
     status, found, headers = told(request, error)
     visit = _visit(request)
     if _person(request):
-        provider = f"{PEOPLE}login" if visit.services.provider else ""
+        provider = f"{PEOPLE}login" if visit.context.provider else ""
         return visit.page("login.html", status, problems=found, next="/", values={}, provider=provider)
     if status == 401:
         return visit.go("/login", next=_back(request))
@@ -87,12 +90,9 @@ def _visit(request: Request) -> PageRequest:
 
 def look_blindly(request: Request) -> PageRequest:
     """Return the request as nobody's, without asking the database."""
-    from ava.services.auth.caller import Caller, services_of
-    from ava.web import i18n
-
     language = i18n.chosen(request.cookies.get(i18n.COOKIE), request.headers.get("accept-language", ""))
-    address = str(getattr(request.state, "address", "unknown"))
-    return PageRequest(request, Caller(services_of(request), address), i18n.Translator(language))
+    caller = Caller(address_of(request))
+    return PageRequest(request, context_of(request), caller, i18n.Translator(language))
 
 
 def _back(request: Request) -> str | None:

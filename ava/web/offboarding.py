@@ -16,11 +16,11 @@ MOST = 50
 
 def page(visit: PageRequest, user: str, group: str | None = None) -> Response:
     """Return the page for leaving a group; without a group for being shut out."""
-    found = list(islice(offboarding.runs_of(visit.who, user, group), MOST + 1))
+    found = list(islice(offboarding.runs_of(visit.context, visit.caller, user, group), MOST + 1))
     return visit.page(
         "leave.html",
         user=user,
         group=group,
-        runs=with_states(visit.who, found[:MOST]),
+        runs=with_states(visit.context, visit.caller, found[:MOST]),
         more=len(found) > MOST,
     )

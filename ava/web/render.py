@@ -74,7 +74,7 @@ def limited(used: int, most: int | None) -> float:
 
 def page(visit: PageRequest, template: str, data: Mapping[str, Any]) -> str:
     """Return a page's text."""
-    now = visit.services.clock()
+    now = visit.context.clock()
     words = visit.words
 
     def ago(value: datetime | None) -> Markup:
@@ -86,7 +86,7 @@ def page(visit: PageRequest, template: str, data: Mapping[str, Any]) -> str:
     path = visit.request.url.path
     given: dict[str, Any] = {
         "visit": visit,
-        "me": visit.who.user,
+        "me": visit.caller.user,
         "csrf": visit.csrf,
         "now": now,
         "ago": ago,
@@ -95,7 +95,7 @@ def page(visit: PageRequest, template: str, data: Mapping[str, Any]) -> str:
         "done": labels.DONE.get(visit.request.query_params.get("done", ""), ""),
         "problems": (),
         "errors": {},
-        "registration": visit.services.config.form_open,
+        "registration": visit.context.config.form_open,
     }
     return environment(words.language).get_template(template).render(given | dict(data))
 

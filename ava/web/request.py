@@ -18,7 +18,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from ava.domain.problems import ApiError, Problem
-from ava.services.auth.caller import COOKIE, CSRF, SAFE, Caller, by_session, csrf, new_secret, services_of
+from ava.http.cookies import SESSION
+from ava.http.dependencies import CSRF, SAFE, address_of, context_of
+from ava.services.auth.authentication import by_session
+from ava.services.auth.caller import Caller, csrf, new_secret
 from ava.services.auth.permissions import unauthenticated
 from ava.services.context import Context
 from ava.web import forms, i18n, render
@@ -48,20 +51,16 @@ class PageRequest:
     """
 
     request: Request
-    who: Caller
+    context: Context
+    caller: Caller
     words: i18n.Translator
     form: forms.Form = field(default_factory=forms.Form)
     csrf: str = ""
     fresh: str = ""
 
-    @property
-    def services(self) -> Context:
-        """The API's services."""
-        return self.who.services
-
     def headers(self) -> dict[str, str]:
         """Return the headers of a page; a login may lead into a workbench, which has an origin of its own."""
-        benches = self.services.config.workbenches
+        benches = self.context.config.workbenches
         if benches is None:
             return dict(HEADERS)
         policy = HEADERS["content-security-policy"].replace(
@@ -136,12 +135,12 @@ async def visit(request: Request) -> PageRequest:
 
 def look(request: Request) -> PageRequest:
     """Return who asks and in which language, without a form."""
-    services, address = services_of(request), str(getattr(request.state, "address", "unknown"))
+    context = context_of(request)
     language = i18n.chosen(request.cookies.get(i18n.COOKIE), request.headers.get("accept-language", ""))
-    who = by_session(services, request.cookies.get(COOKIE), address)
-    found = PageRequest(request, who, i18n.Translator(language))
-    if who.user is not None:
-        found.csrf = who.csrf
+    caller = by_session(context, request.cookies.get(SESSION), address_of(request))
+    found = PageRequest(request, context, caller, i18n.Translator(language))
+    if caller.user is not None:
+        found.csrf = caller.csrf
     else:
         secret = request.cookies.get(FORM_COOKIE, "")
         if not re.match(r"^[A-Za-z0-9_-]{43}$", secret):
@@ -170,7 +169,7 @@ def _own(request: Request, form: forms.Form, found: PageRequest) -> None:
 
 def someone(found: Annotated[PageRequest, Depends(visit)]) -> PageRequest:
     """Return the request of who is logged in; ApiError 401 for nobody."""
-    if found.who.user is None:
+    if found.caller.user is None:
         raise unauthenticated()
     return found
 

@@ -14,12 +14,14 @@ from starlette.concurrency import run_in_threadpool
 from ava.domain import labels
 from ava.domain.model import Phase, Run
 from ava.domain.problems import ApiError, Problem
+from ava.http.dependencies import CurrentContext, Someone
 from ava.http.routing import Ref, router
 from ava.schemas.encoding import encode
 from ava.services import metrics
 from ava.services.auth import recent_login
-from ava.services.auth.caller import Caller, Someone
+from ava.services.auth.caller import Caller
 from ava.services.auth.permissions import unauthenticated
+from ava.services.context import Context
 from ava.services.logs.follower import Follower
 from ava.services.logs.interface import LogBackendUnavailable, LogLine, Target
 from ava.services.runs.runs import find_run
@@ -47,27 +49,27 @@ class LogQuery(BaseModel):
     response_class=Response,
     responses={200: {"content": {"text/plain": {}, "application/x-ndjson": {}}}},
 )
-async def logs(id: Ref, who: Someone, query: Annotated[LogQuery, Query()]) -> Response:
+async def logs(
+    id: Ref, context: CurrentContext, caller: Someone, query: Annotated[LogQuery, Query()]
+) -> Response:
     """Return the lines of a run's pods; with ``follow`` they come as they are written, until the run ends."""
-    run, pods = await run_in_threadpool(_look, who, id)
+    run, pods = await run_in_threadpool(_look, context, caller, id)
     target = _target(run, pods, query)
     write, kind = _form(query, several=not query.pod and _several(run))
     if query.follow:
         # The answer's head is sent before the generator begins: what is refused is refused here.
-        who.services.rates.room(who.services.config.limits.streams, who.me.name, "followed logs")
-        return StreamingResponse(_followed(who, run, target, query, write), media_type=kind)
+        context.rates.room(context.config.limits.streams, caller.me.name, "followed logs")
+        return StreamingResponse(_followed(context, caller, run, target, query, write), media_type=kind)
     try:
-        lines = (
-            await who.services.logs.read(target, since=query.since, limit=query.tail) if query.tail else []
-        )
+        lines = await context.logs.read(target, since=query.since, limit=query.tail) if query.tail else []
     except LogBackendUnavailable as error:
         raise _down(str(error)) from error
     return Response(b"".join(write(line) for line in lines), media_type=kind)
 
 
-def _look(who: Caller, id: str) -> tuple[Run, list[str]]:
-    run = find_run(who, id, "runs.logs")
-    there = who.services.store.pods([run.id]).get(run.id, ())
+def _look(context: Context, caller: Caller, id: str) -> tuple[Run, list[str]]:
+    run = find_run(context, caller, id, "runs.logs")
+    there = context.store.pods([run.id]).get(run.id, ())
     # A pod that waits has no log yet; Kubernetes answers 400 until its container has begun.
     return run, [p.pod for p in there if p.attempt == run.attempt and p.phase != "Pending"]
 
@@ -123,25 +125,24 @@ def _time(line: LogLine) -> str:
 
 
 async def _followed(
-    who: Caller, run: Run, target: Target, query: LogQuery, write: Write
+    context: Context, caller: Caller, run: Run, target: Target, query: LogQuery, write: Write
 ) -> AsyncIterator[bytes]:
-    services = who.services
     pod = (query.pod,) if query.pod else None
 
     def look() -> Sequence[str] | None:
-        user = services.store.authenticate(who.kind, who.digest, services.clock())
-        if user is None or not recent_login.is_recent(services, user):
+        user = context.store.authenticate(caller.kind, caller.digest, context.clock())
+        if user is None or not recent_login.is_recent(context, user):
             raise unauthenticated()
-        now, pods = _look(who, run.id)
+        now, pods = _look(context, caller, run.id)
         return None if now.phase is Phase.FINISHED else pod or pods
 
     with (
-        services.rates.one_of(services.config.limits.streams, who.me.name, "followed logs"),
+        context.rates.one_of(context.config.limits.streams, caller.me.name, "followed logs"),
         metrics.STREAMS.track_inprogress(),
     ):
         begin = query.since or datetime.now(UTC)
         try:
-            last = await services.logs.read(target, since=query.since, limit=query.tail) if query.tail else []
+            last = await context.logs.read(target, since=query.since, limit=query.tail) if query.tail else []
             if query.tail and not last and query.since is None:
                 # What was written just now may be on its way to the stores: nothing was there, so all is new.
                 begin = run.created
@@ -150,7 +151,7 @@ async def _followed(
         for line in last:
             yield write(line)
         since = last[-1].time + timedelta(microseconds=1) if last else begin
-        follower = Follower(services.logs, target, look, since)
+        follower = Follower(context.logs, target, look, since)
         async for row in follower.rows(write, json=query.format == "json"):
             yield row
 

@@ -8,11 +8,11 @@ from fastapi import Query, Request, Response
 from starlette.responses import RedirectResponse
 
 from ava.http import cookies
+from ava.http.dependencies import context_of
 from ava.http.requests import any_query
 from ava.http.routing import router
 from ava.schemas.common import Answer
 from ava.services.auth import oidc_login, sessions
-from ava.services.auth.caller import services_of
 
 routes = router("sessions")
 Long = Annotated[str | None, Query(max_length=4096)]
@@ -29,14 +29,14 @@ class Ways(Answer):
 @routes.get("/login")
 def ways(request: Request) -> Ways:
     """Return the ways to log in; ``oidc`` begins at GET /api/v1/oidc/login."""
-    services = services_of(request)
-    return Ways(password=True, oidc=services.provider is not None, registration=services.config.registration)
+    context = context_of(request)
+    return Ways(password=True, oidc=context.provider is not None, registration=context.config.registration)
 
 
 @routes.get("/oidc/login", status_code=303, response_class=Response)
 def begin(request: Request, next: Long = None) -> Response:
     """Send the browser to the provider; ``next`` is the page of AVA's that it comes to afterwards."""
-    url, kept = oidc_login.begin(services_of(request), str(request.state.address), next)
+    url, kept = oidc_login.begin(context_of(request), str(request.state.address), next)
     answer = RedirectResponse(url, 303)
     answer.set_cookie(
         oidc_login.COOKIE,
@@ -63,11 +63,11 @@ def end(
     What else a provider adds to its answer (iss, session_state, authuser, hd …) is ignored, as OpenID
     Connect Core 3.1.2.5 wants it.
     """
-    services, address = services_of(request), str(request.state.address)
+    context, address = context_of(request), str(request.state.address)
     kept = request.cookies.get(oidc_login.COOKIE)
-    user, following = oidc_login.finish(services, address, kept, code, state, error)
+    user, following = oidc_login.finish(context, address, kept, code, state, error)
     answer = RedirectResponse(following, 303)
-    new = sessions.begin(services, user, address, cookies.session(request))
-    cookies.set_session(answer, new, services.config.session_hours)
+    new = sessions.begin(context, user, address, cookies.session(request))
+    cookies.set_session(answer, new, context.config.session_hours)
     answer.delete_cookie(oidc_login.COOKIE, path="/", secure=True, httponly=True, samesite="lax")
     return answer

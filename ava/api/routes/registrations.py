@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ava.http.dependencies import Anybody, CurrentContext
 from ava.http.routing import router
 from ava.schemas.users import Registration, UserOut
 from ava.services import users
-from ava.services.auth.caller import Anybody
 
 routes = router("registration")
 
 
 @routes.post("/registrations", status_code=201)
-def register(body: Registration, who: Anybody) -> UserOut:
+def register(body: Registration, context: CurrentContext, caller: Anybody) -> UserOut:
     """Ask for an account; it can be used once an administrator has approved it."""
-    return users.register(who, body)
+    return users.register(context, caller, body)

@@ -10,13 +10,14 @@ from fastapi import APIRouter, Query, Request, Response
 from ava.domain.names import shown
 from ava.domain.problems import ApiError, Problem
 from ava.http import errors
+from ava.http.dependencies import caller_by_basic, caller_of, context_of
 from ava.http.responses import Json
 from ava.http.routing import RESPONSES
 from ava.schemas.users import RegistryTokenOut
-from ava.services.auth.caller import by_basic, caller
+from ava.services.auth.authorization import authorize
 from ava.services.registry.images import check_room
-from ava.services.registry.repositories import owned
-from ava.services.registry.tokens import grant, seconds
+from ava.services.registry.repositories import grant, owned
+from ava.services.registry.tokens import seconds
 
 # Not as strict as the others: clients of the protocol send fields of their own, and a scope several times.
 routes = APIRouter(
@@ -35,9 +36,9 @@ def registry_token(
     What may not be had is left out of it, and the registry refuses that then; nobody is told what there is. Whose images take up
     their space gets none to push with, and is told so (403).
     """
-    who = by_basic(request) or caller(request)
-    who.may("registry.token")
-    pushed = who.services.pushed
+    context, caller = context_of(request), caller_by_basic(request) or caller_of(request)
+    authorize(context, caller, "registry.token")
+    pushed = context.pushed
     signer = pushed.signer if pushed else None
     if pushed is None or signer is None or service != signer.settings.host:
         raise ApiError(
@@ -51,14 +52,14 @@ def registry_token(
                 "Log in at the site's own registry.",
             ),
         )
-    granted = grant(who, scope or ())
+    granted = grant(context, caller, scope or ())
     owners = {"/".join(owned(name)) for name, actions in granted.items() if "push" in actions}
     try:
         check_room(pushed, sorted(owners))
     except ApiError as refused:
         return _told(refused, request.url.path)
-    now = who.services.clock()
-    token = signer.token(who, granted, now)
+    now = context.clock()
+    token = signer.token(caller, granted, now)
     return RegistryTokenOut(token=token, access_token=token, expires_in=seconds(granted), issued_at=now)
 
 

@@ -6,51 +6,57 @@ from typing import Annotated
 
 from fastapi import Header, Query, Response
 
+from ava.http.dependencies import CurrentContext, Someone
 from ava.http.routing import Ref, router
 from ava.schemas.common import Paged
 from ava.schemas.definitions import RunMake
 from ava.schemas.runs import PodOut, RunOut, RunsQuery, Why
-from ava.services.auth.caller import Someone
 from ava.services.runs import runs
 
 routes = router("runs")
 
 
 @routes.get("/runs")
-def list_runs(who: Someone, query: Annotated[RunsQuery, Query()]) -> Paged[RunOut]:
+def list_runs(
+    context: CurrentContext, caller: Someone, query: Annotated[RunsQuery, Query()]
+) -> Paged[RunOut]:
     """Return runs, newest first."""
-    return runs.list_runs(who, query)
+    return runs.list_runs(context, caller, query)
 
 
 @routes.post("/runs", status_code=201)
 def make_run(
-    body: RunMake, who: Someone, response: Response, idempotency_key: Annotated[str | None, Header()] = None
+    body: RunMake,
+    context: CurrentContext,
+    caller: Someone,
+    response: Response,
+    idempotency_key: Annotated[str | None, Header()] = None,
 ) -> RunOut:
     """Store a definition and start it, both or neither. The same Idempotency-Key again answers the same run."""
-    run = runs.make_run(who, body, idempotency_key)
+    run = runs.make_run(context, caller, body, idempotency_key)
     response.headers["location"] = f"/api/v1/runs/{run.id}"
     return run
 
 
 @routes.get("/runs/{id}")
-def show_run(id: Ref, who: Someone) -> RunOut:
+def show_run(id: Ref, context: CurrentContext, caller: Someone) -> RunOut:
     """Return a run."""
-    return runs.show_run(who, id)
+    return runs.show_run(context, caller, id)
 
 
 @routes.post("/runs/{id}/stop", status_code=202)
-def stop_run(id: Ref, who: Someone) -> RunOut:
+def stop_run(id: Ref, context: CurrentContext, caller: Someone) -> RunOut:
     """Ask for a run's end; it is charged until its pods are gone. Twice does no harm."""
-    return runs.stop_run(who, id)
+    return runs.stop_run(context, caller, id)
 
 
 @routes.get("/runs/{id}/pods")
-def list_pods(id: Ref, who: Someone) -> list[PodOut]:
+def list_pods(id: Ref, context: CurrentContext, caller: Someone) -> list[PodOut]:
     """Return what was last seen of a run's pods."""
-    return runs.list_pods(who, id)
+    return runs.list_pods(context, caller, id)
 
 
 @routes.get("/runs/{id}/why")
-def why(id: Ref, who: Someone) -> Why:
+def why(id: Ref, context: CurrentContext, caller: Someone) -> Why:
     """Return why a run waits, does not start or has ended, each cause with what to do."""
-    return runs.explain(who, id)
+    return runs.explain(context, caller, id)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
+from ava.http.dependencies import CurrentContext, Someone
 from ava.http.responses import Json
 from ava.http.routing import router
 from ava.schemas.runs import UsageQuery, UsageReport
-from ava.services.auth.caller import Someone
 from ava.services.usage import report
 
 routes = router("usage")
@@ -24,9 +24,9 @@ COLUMNS = ("user", "group", "runs", *USED, *(f"reserved_{name}" for name in USED
     response_model=UsageReport,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
-def usage(who: Someone, query: Annotated[UsageQuery, Query()]) -> Response:
+def usage(context: CurrentContext, caller: Someone, query: Annotated[UsageQuery, Query()]) -> Response:
     """Return the usage of a month: one's own, that of a group of one's own, or anybody's for administrators."""
-    found = report(who, query)
+    found = report(context, caller, query)
     return _csv(found) if query.format == "csv" else Json(found)
 
 

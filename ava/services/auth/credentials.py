@@ -14,7 +14,7 @@ SESSIONS, TOKENS = 50, 100
 
 
 def make(
-    services: Context,
+    context: Context,
     user: str,
     kind: str,
     until: datetime,
@@ -26,10 +26,10 @@ def make(
     Raises:
         ApiError: 409 for more tokens than a user may have.
     """
-    store, now = services.store, services.clock()
+    store, now = context.store, context.clock()
     there = list(store.secrets(user, kind))
     for ended in (s for s in there if s["until"] is not None and s["until"] <= now):
-        _end(services, user, ended["id"])
+        _end(context, user, ended["id"])
     open_now = [s for s in there if s["until"] is None or s["until"] > now]
     if kind == "token" and len(open_now) >= TOKENS:
         raise ApiError(
@@ -45,15 +45,15 @@ def make(
         )
     if kind == "session":
         for oldest in open_now[: max(0, len(open_now) - SESSIONS + 1)]:
-            _end(services, user, oldest["id"])
+            _end(context, user, oldest["id"])
     secret = new_secret()
     id = store.add_secret(user, kind, digest(secret), now, until=until, label=label, scopes=scopes)
     return id, secret
 
 
-def _end(services: Context, user: str, id: str) -> None:
+def _end(context: Context, user: str, id: str) -> None:
     try:
-        services.store.end_secret(user, id)
+        context.store.end_secret(user, id)
     except ApiError as refused:
         # Another request was faster.
         if refused.status != 404:

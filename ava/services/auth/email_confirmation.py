@@ -22,58 +22,58 @@ _KIND = "confirm-email"
 _WHOLE_SITE = "site"
 
 
-def state(services: Context, user: User) -> bool | None:
+def state(context: Context, user: User) -> bool | None:
     """Return whether an account's address is confirmed; None where the site sends no mail."""
-    return None if services.config.email_confirmation is None else user.email_confirmed is not None
+    return None if context.config.email_confirmation is None else user.email_confirmed is not None
 
 
-def make(services: Context, user: User) -> str:
+def make(context: Context, user: User) -> str:
     """Return the confirmation of an account's present address, sealed."""
-    return one_time_links.make(services, _KIND, user, user.email, DAYS)[0]
+    return one_time_links.make(context, _KIND, user, user.email, DAYS)[0]
 
 
-def send(services: Context, user: User) -> None:
+def send(context: Context, user: User) -> None:
     """Have a link sent to the address of an account.
 
     Raises:
         ApiError: 409 where the site sends no mail, the address is confirmed, or the account is not active; 429 where an account,
             an address or the whole site has caused as many of these mails as it may.
     """
-    if refused := _pointless(services, user):
+    if refused := _pointless(context, user):
         raise refused
     bounds = _bounds(user)
     # All are looked at before one counts: where the site sends no more, that does not use up an account's own.
     for kind, who, what in bounds:
-        services.rates.check(kind, who, what)
+        context.rates.check(kind, who, what)
     for kind, who, what in bounds:
-        services.rates.spend(kind, who, what)
-    settings = services.config.email_confirmation
+        context.rates.spend(kind, who, what)
+    settings = context.config.email_confirmation
     address = settings.address if settings is not None else ""
-    link = f"{address}{PATH}?{urlencode({'confirmation': make(services, user)})}"
-    services.store.ask_confirmation(user.name, user.email, link, services.clock())
+    link = f"{address}{PATH}?{urlencode({'confirmation': make(context, user)})}"
+    context.store.ask_confirmation(user.name, user.email, link, context.clock())
 
 
-def offer(services: Context, user: User) -> None:
+def offer(context: Context, user: User) -> None:
     """Have a link sent where one is needed; where it is not, or no more may be sent now, nothing is.
 
     The account's page shows that the address is not confirmed, and sends the link again.
     """
-    if _pointless(services, user) is not None:
+    if _pointless(context, user) is not None:
         return
     try:
-        send(services, user)
+        send(context, user)
     except ApiError as refused:
         log.warning("user %s: no confirmation sent: %s", user.name, refused.problems[0].what)
 
 
-def use(services: Context, user: User, confirmation: str) -> User:
+def use(context: Context, user: User, confirmation: str) -> User:
     """Confirm the address of the account that shows its own link; ApiError 403 for a link that is not valid (any more)."""
-    link = one_time_links.read(services, _KIND, confirmation)
+    link = one_time_links.read(context, _KIND, confirmation)
     if link is None or (link.user, link.kept) != (user.id, digest(user.email)):
         raise _refused()
-    if not one_time_links.spend(services, _KIND, confirmation, link):
+    if not one_time_links.spend(context, _KIND, confirmation, link):
         raise _refused()
-    confirmed = services.store.confirm_email(user.name, user.email, services.clock())
+    confirmed = context.store.confirm_email(user.name, user.email, context.clock())
     if confirmed is None:
         raise _refused()
     return confirmed
@@ -88,9 +88,9 @@ def _bounds(user: User) -> list[tuple[str, str, str]]:
     ]
 
 
-def _pointless(services: Context, user: User) -> ApiError | None:
+def _pointless(context: Context, user: User) -> ApiError | None:
     """Return why no link is sent to an account's address; None where one may be."""
-    if services.config.email_confirmation is None:
+    if context.config.email_confirmation is None:
         return conflict(
             "no-mail",
             "This site sends no mail, so no address has to be confirmed.",

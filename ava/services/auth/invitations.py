@@ -17,7 +17,7 @@ DAYS = 7
 _KIND = "invitation"
 
 
-def make(services: Context, user: User) -> tuple[str, datetime]:
+def make(context: Context, user: User) -> tuple[str, datetime]:
     """Return an invitation for an account and when it ends.
 
     Raises:
@@ -25,7 +25,7 @@ def make(services: Context, user: User) -> tuple[str, datetime]:
     """
     if refused := one_time_links.inactive(user):
         raise refused
-    if elsewhere(services, user.admin):
+    if elsewhere(context, user.admin):
         raise conflict(
             "password-elsewhere",
             f"{user.name} logs in with the password of the site's directory.",
@@ -34,36 +34,36 @@ def make(services: Context, user: User) -> tuple[str, datetime]:
             found="login by LDAP",
             wanted="a password of AVA",
         )
-    return one_time_links.make(services, _KIND, user, services.store.password(user.name), DAYS)
+    return one_time_links.make(context, _KIND, user, context.store.password(user.name), DAYS)
 
 
-def elsewhere(services: Context, admin: bool) -> bool:
+def elsewhere(context: Context, admin: bool) -> bool:
     """Whether the site's directory has the password of such a user, so that there is none to choose here."""
-    return services.config.ldap is not None and not admin
+    return context.config.ldap is not None and not admin
 
 
-def use(services: Context, invitation: str, password: str) -> User:
+def use(context: Context, invitation: str, password: str) -> User:
     """Give the account this password, end what logins it had, and return it; ApiError 403 for no invitation (any more)."""
-    link = one_time_links.read(services, _KIND, invitation)
+    link = one_time_links.read(context, _KIND, invitation)
     if link is None:
         raise _refused()
-    user = _invited(services, link)
-    hashed = services.passwords.hash(password)
-    if not one_time_links.spend(services, _KIND, invitation, link):
+    user = _invited(context, link)
+    hashed = context.passwords.hash(password)
+    if not one_time_links.spend(context, _KIND, invitation, link):
         raise _refused()
-    services.store.set_user(user.name, services.clock(), password=hashed)
+    context.store.set_user(user.name, context.clock(), password=hashed)
     for kind in ("session", "token"):
-        for secret in services.store.secrets(user.name, kind):
-            services.store.end_secret(user.name, secret["id"])
+        for secret in context.store.secrets(user.name, kind):
+            context.store.end_secret(user.name, secret["id"])
     return user
 
 
-def _invited(services: Context, link: one_time_links.Link) -> User:
+def _invited(context: Context, link: one_time_links.Link) -> User:
     try:
-        user = services.store.user(link.user)
+        user = context.store.user(link.user)
     except ApiError:
         raise _refused() from None
-    if user.state is not UserState.ACTIVE or digest(services.store.password(user.name)) != link.kept:
+    if user.state is not UserState.ACTIVE or digest(context.store.password(user.name)) != link.kept:
         raise _refused()
     return user
 

@@ -25,12 +25,12 @@ DATABASE = "database"
 KNOWN_SECONDS = 90 * 86400
 
 
-def mark(services: Context, name: str) -> str:
+def mark(context: Context, name: str) -> str:
     """Return the value of KNOWN for a browser in which a person has logged in."""
-    return services.sealer.seal(f"known {name}")
+    return context.sealer.seal(f"known {name}")
 
 
-def user(services: Context, name: str, password: str, address: str, known: str = "") -> User:
+def user(context: Context, name: str, password: str, address: str, known: str = "") -> User:
     """Return whose name and password these are.
 
     Whether the name, the password or the account's state was wrong is not reported to a client that has not given the password.
@@ -41,19 +41,19 @@ def user(services: Context, name: str, password: str, address: str, known: str =
     Raises:
         ApiError: 401 for what does not match, 403 for an account that waits for approval or was shut out, 429, 503.
     """
-    services.rates.spend("login_address", network(address), "logins")
-    login, name = name, _account_of(services, name)
-    familiar = _is_known(services, name, known)
+    context.rates.spend("login_address", network(address), "logins")
+    login, name = name, _account_of(context, name)
+    familiar = _is_known(context, name, known)
     whose = f"{name} browser {digest(known)}" if familiar else f"{name} {network(address)}"
-    services.rates.check("login_account", whose, "refused logins of this account")
-    if not familiar and not services.rates.is_known(name, network(address)):
-        _slow_down(services, name)
-    found, kept = _account(services, name)
-    by = _matched(services, login, found, kept, password, address)
+    context.rates.check("login_account", whose, "refused logins of this account")
+    if not familiar and not context.rates.is_known(name, network(address)):
+        _slow_down(context, name)
+    found, kept = _account(context, name)
+    by = _matched(context, login, found, kept, password, address)
     if not by or found is None:
-        services.rates.count("login_name", name)
-        services.rates.spend("login_account", whose, "refused logins of this account")
-        refused(services, name, address, "name-or-password")
+        context.rates.count("login_name", name)
+        context.rates.spend("login_account", whose, "refused logins of this account")
+        refused(context, name, address, "name-or-password")
         raise ApiError(
             401,
             Problem(
@@ -66,55 +66,55 @@ def user(services: Context, name: str, password: str, address: str, known: str =
             ),
         )
     if by == DIRECTORY:
-        _claim(services, found, login, address)
-    let_in(services, found, address)
-    services.rates.remember(name, network(address))
-    if kept and services.directory is None and services.passwords.outdated(kept):
-        services.store.set_user(found.name, services.clock(), password=services.passwords.hash(password))
+        _claim(context, found, login, address)
+    let_in(context, found, address)
+    context.rates.remember(name, network(address))
+    if kept and context.directory is None and context.passwords.outdated(kept):
+        context.store.set_user(found.name, context.clock(), password=context.passwords.hash(password))
     return found
 
 
-def _account_of(services: Context, login: str) -> str:
+def _account_of(context: Context, login: str) -> str:
     """Return the name of the account that somebody means: in a directory people may have dots and underscores."""
-    return account_name(login) if services.directory is not None and is_directory_name(login) else login
+    return account_name(login) if context.directory is not None and is_directory_name(login) else login
 
 
-def _claim(services: Context, found: User, login: str, address: str) -> None:
+def _claim(context: Context, found: User, login: str, address: str) -> None:
     """Return where the account is that of this person of the directory; ApiError 409 where it is another's."""
     try:
         # Directories do not tell capitals apart.
-        services.store.claim(found.name, DIRECTORY, login.lower(), services.clock())
+        context.store.claim(found.name, DIRECTORY, login.lower(), context.clock())
     except ApiError:
-        refused(services, found.name, address, "name-of-another")
+        refused(context, found.name, address, "name-of-another")
         raise
 
 
-def _is_known(services: Context, name: str, known: str) -> bool:
+def _is_known(context: Context, name: str, known: str) -> bool:
     try:
         return hmac.compare_digest(
-            services.sealer.open(known, KNOWN_SECONDS).encode(), f"known {name}".encode()
+            context.sealer.open(known, KNOWN_SECONDS).encode(), f"known {name}".encode()
         )
     except (InvalidToken, ValueError):
         return False
 
 
-def _slow_down(services: Context, name: str) -> None:
+def _slow_down(context: Context, name: str) -> None:
     """Return unless so many logins of a name were refused lately that clients it does not know are slowed down."""
     try:
-        services.rates.check("login_name", name, "refused logins of this account")
+        context.rates.check("login_name", name, "refused logins of this account")
     except RateLimited:
-        services.rates.spend(
+        context.rates.spend(
             "login_slow", name, "logins of this account from places that it has not logged in from"
         )
 
 
-def let_in(services: Context, found: User, address: str) -> None:
+def let_in(context: Context, found: User, address: str) -> None:
     """Return where a person whose identity is proven may log in; ApiError 403 while the account may not."""
     if found.state is UserState.ACTIVE:
-        services.store.entered(found.name, services.clock())
+        context.store.entered(found.name, context.clock())
         metrics.LOGINS.labels("done").inc()
         return
-    refused(services, found.name, address, found.state.value)
+    refused(context, found.name, address, found.state.value)
     raise ApiError(
         403,
         Problem(
@@ -128,17 +128,17 @@ def let_in(services: Context, found: User, address: str) -> None:
     )
 
 
-def _account(services: Context, name: str) -> tuple[User | None, str | None]:
+def _account(context: Context, name: str) -> tuple[User | None, str | None]:
     try:
-        found = services.store.user(name)
+        found = context.store.user(name)
         # An id is no name to log in with.
-        return (found, services.store.password(name)) if found.name == name else (None, None)
+        return (found, context.store.password(name)) if found.name == name else (None, None)
     except ApiError:
         return None, None
 
 
 def _matched(
-    services: Context, login: str, found: User | None, kept: str | None, password: str, address: str
+    context: Context, login: str, found: User | None, kept: str | None, password: str, address: str
 ) -> str:
     """Return by what they match, "" for nothing: the directory where there is one, the database then for administrators alone.
 
@@ -148,19 +148,17 @@ def _matched(
     Raises:
         ApiError: 503 where the directory is away, and nobody's password of the database was given who needs none of it.
     """
-    if services.directory is None:
-        return DATABASE if services.passwords.matches(kept, password) else ""
+    if context.directory is None:
+        return DATABASE if context.passwords.matches(kept, password) else ""
     mine = found is not None and found.admin and found.name == login
-    own = DATABASE if services.passwords.matches(kept if mine else None, password) else ""
+    own = DATABASE if context.passwords.matches(kept if mine else None, password) else ""
     try:
-        return DIRECTORY if services.directory.knows(login, password) else own
+        return DIRECTORY if context.directory.knows(login, password) else own
     except LdapUnavailable as why:
         if own:
             return own
         log.warning("the directory is away: %s", why)
-        services.audit(
-            "nobody", "sessions.open", "directory", "unreachable", address, {"why": str(why)[:300]}
-        )
+        context.audit("nobody", "sessions.open", "directory", "unreachable", address, {"why": str(why)[:300]})
         raise ApiError(
             503,
             Problem(
@@ -174,7 +172,7 @@ def _matched(
         ) from None
 
 
-def refused(services: Context, name: str, address: str, why: str) -> None:
+def refused(context: Context, name: str, address: str, why: str) -> None:
     """Count and write down a login that was refused."""
     metrics.LOGINS.labels("refused").inc()
-    services.audit("nobody", "sessions.open", f"user {shown(name)}", "refused", address, {"why": why})
+    context.audit("nobody", "sessions.open", f"user {shown(name)}", "refused", address, {"why": why})

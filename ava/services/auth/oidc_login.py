@@ -39,25 +39,25 @@ def local(path: str | None) -> str:
     return "/" if parts.scheme or parts.netloc else path
 
 
-def begin(services: Context, address: str, following: str | None) -> tuple[str, str]:
+def begin(context: Context, address: str, following: str | None) -> tuple[str, str]:
     """Return where to send the browser, and the cookie's value; ApiError 404, 429, 503."""
-    services.rates.spend("login_address", network(address), "logins")
+    context.rates.spend("login_address", network(address), "logins")
     try:
-        attempt = _provider(services).begin()
+        attempt = _provider(context).begin()
     except OidcUnavailable as error:
-        raise _down(services, address, error) from None
+        raise _down(context, address, error) from None
     kept = {
         "state": attempt.state,
         "nonce": attempt.nonce,
         "verifier": attempt.verifier,
         "next": local(following),
-        "at": services.clock().isoformat(),
+        "at": context.clock().isoformat(),
     }
-    return attempt.url, services.sealer.seal(json.dumps(kept))
+    return attempt.url, context.sealer.seal(json.dumps(kept))
 
 
 def finish(
-    services: Context,
+    context: Context,
     address: str,
     cookie: str | None,
     code: str | None,
@@ -70,10 +70,10 @@ def finish(
         ApiError: 400 for an answer that belongs to no login of this browser, 401 for one that proves nothing, 403 for an
             account that may not log in (yet), 409 where the name is somebody else's, 503.
     """
-    services.rates.spend("login_address", network(address), "logins")
-    kept = _kept(services, address, cookie, state)
+    context.rates.spend("login_address", network(address), "logins")
+    kept = _kept(context, address, cookie, state)
     if error is not None or code is None:
-        login.refused(services, "unknown", address, "provider-refused")
+        login.refused(context, "unknown", address, "provider-refused")
         raise _refused(
             401,
             "The login service has not let you in.",
@@ -82,67 +82,67 @@ def finish(
             "a code",
         )
     try:
-        identity = _provider(services).finish(code, kept["nonce"], kept["verifier"])
+        identity = _provider(context).finish(code, kept["nonce"], kept["verifier"])
     except OidcUnavailable as down:
-        raise _down(services, address, down) from None
+        raise _down(context, address, down) from None
     except OidcRefused as refused:
-        login.refused(services, "unknown", address, str(refused)[:200])
+        login.refused(context, "unknown", address, str(refused)[:200])
         raise _refused(
             401, "The login service's answer proves nothing.", "query.code", str(refused)[:200], "a good one"
         ) from None
-    found = _account(services, identity, address)
-    login.let_in(services, found, address)
+    found = _account(context, identity, address)
+    login.let_in(context, found, address)
     return found, kept["next"]
 
 
-def _kept(services: Context, address: str, cookie: str | None, state: str | None) -> dict[str, str]:
+def _kept(context: Context, address: str, cookie: str | None, state: str | None) -> dict[str, str]:
     """Return what was known at the beginning, and use it up."""
-    now = services.clock()
+    now = context.clock()
     why, kept = "no login of this browser", {}
     try:
-        kept = json.loads(services.sealer.open(cookie or ""))
+        kept = json.loads(context.sealer.open(cookie or ""))
         late = now - datetime.fromisoformat(kept["at"])
         right = hmac.compare_digest(kept["state"].encode(), (state or "").encode())
         if right and timedelta(0) <= late <= LONGEST:
-            if services.store.use_nonce(digest(kept["state"]), now + 2 * LONGEST):
+            if context.store.use_nonce(digest(kept["state"]), now + 2 * LONGEST):
                 return dict(kept)
             why = "an answer that was used before"
         elif right:
             why = "a login that took too long"
     except (InvalidToken, ValueError, KeyError, TypeError, AttributeError):
         pass
-    login.refused(services, "unknown", address, why)
+    login.refused(context, "unknown", address, why)
     raise _refused(
         400, "The answer belongs to no login that has begun here.", "query.state", why, "the answer to one"
     )
 
 
-def _account(services: Context, identity: Identity, address: str) -> User:
+def _account(context: Context, identity: Identity, address: str) -> User:
     """Return whose identity it is; at the first login an account is made, which an administrator approves."""
-    store, settings = services.store, _provider(services).settings
+    store, settings = context.store, _provider(context).settings
     found = store.identified(identity.issuer, identity.subject)
     claims, rule = identity.claims, settings.enough
     verified = claims.get("email_verified") is True
     if found is not None:
-        return _confirmed(services, found, claims) if verified else found
+        return _confirmed(context, found, claims) if verified else found
     name, email = account_name(_text(claims, settings.name_claim)), _text(claims, "email")
     wrong = [*person_problems(name, f"claim {settings.name_claim}"), *email_problems(email, "claim email")]
     if wrong:
-        login.refused(services, shown(name, 40), address, "claims")
+        login.refused(context, shown(name, 40), address, "claims")
         raise ApiError(403, *wrong)
     enough = rule is not None and not set(_values(claims, rule.claim)).isdisjoint(rule.values)
     if not enough:
-        registration.check_open(services, address)
+        registration.check_open(context, address)
     state = UserState.ACTIVE if enough else UserState.PENDING
     # Nobody knows this password: such an account logs in at the provider alone, until an administrator sets one.
-    hashed = services.passwords.hash(new_secret())
+    hashed = context.passwords.hash(new_secret())
     known = (identity.issuer, identity.subject)
     try:
         made = store.add_user(
             name,
             email,
             hashed,
-            services.clock(),
+            context.clock(),
             state=state,
             identity=known,
             over_pending=True,
@@ -152,9 +152,9 @@ def _account(services: Context, identity: Identity, address: str) -> User:
         # Two answers for one person at once: the other one made it. An account of that name is never taken over.
         if refused.status == 409 and (other := store.identified(*known)) is not None:
             return other
-        login.refused(services, name, address, "name-taken")
+        login.refused(context, name, address, "name-taken")
         raise
-    services.audit(
+    context.audit(
         name,
         "registrations.make",
         f"user {name}",
@@ -162,15 +162,15 @@ def _account(services: Context, identity: Identity, address: str) -> User:
         address,
         {"by": identity.issuer, "state": state.value},
     )
-    email_confirmation.offer(services, made)
+    email_confirmation.offer(context, made)
     return made
 
 
-def _confirmed(services: Context, found: User, claims: dict[str, Any]) -> User:
+def _confirmed(context: Context, found: User, claims: dict[str, Any]) -> User:
     """Return the account, its address confirmed where the provider has verified this very address."""
     if found.email_confirmed is not None or _text(claims, "email").lower() != found.email:
         return found
-    return services.store.confirm_email(found.name, found.email, services.clock()) or found
+    return context.store.confirm_email(found.name, found.email, context.clock()) or found
 
 
 def _text(claims: dict[str, Any], name: str) -> str:
@@ -183,8 +183,8 @@ def _values(claims: dict[str, Any], name: str) -> list[str]:
     return [v for v in (found if isinstance(found, list) else [found]) if isinstance(v, str)]
 
 
-def _provider(services: Context) -> Provider:
-    if services.provider is None:
+def _provider(context: Context) -> Provider:
+    if context.provider is None:
         problem = Problem(
             "no-such-way",
             "Nobody logs in this way here.",
@@ -194,7 +194,7 @@ def _provider(services: Context) -> Provider:
             "Use another way.",
         )
         raise ApiError(404, problem)
-    return services.provider
+    return context.provider
 
 
 def _refused(status: int, what: str, where: str, found: str, wanted: str) -> ApiError:
@@ -203,10 +203,8 @@ def _refused(status: int, what: str, where: str, found: str, wanted: str) -> Api
     )
 
 
-def _down(services: Context, address: str, why: OidcUnavailable) -> ApiError:
-    services.audit(
-        "nobody", "sessions.open", "login service", "unreachable", address, {"why": str(why)[:300]}
-    )
+def _down(context: Context, address: str, why: OidcUnavailable) -> ApiError:
+    context.audit("nobody", "sessions.open", "login service", "unreachable", address, {"why": str(why)[:300]})
     return ApiError(
         503,
         Problem(

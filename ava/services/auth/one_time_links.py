@@ -25,26 +25,26 @@ class Link(NamedTuple):
     until: datetime
 
 
-def make(services: Context, kind: str, user: User, kept: str, days: int) -> tuple[str, datetime]:
+def make(context: Context, kind: str, user: User, kept: str, days: int) -> tuple[str, datetime]:
     """Return a sealed link of a kind, and when it ends; ``kept`` is what must stay as it is."""
-    until = services.clock() + timedelta(days=days)
-    return services.sealer.seal(json.dumps([kind, user.id, digest(kept), until.timestamp()])), until
+    until = context.clock() + timedelta(days=days)
+    return context.sealer.seal(json.dumps([kind, user.id, digest(kept), until.timestamp()])), until
 
 
-def read(services: Context, kind: str, sealed: str) -> Link | None:
+def read(context: Context, kind: str, sealed: str) -> Link | None:
     """Return what a link says; None for one of another kind, one that was not made here, or that has ended."""
     try:
-        found, user, kept, until = json.loads(services.sealer.open(sealed))
+        found, user, kept, until = json.loads(context.sealer.open(sealed))
     except (InvalidToken, ValueError, TypeError):
         return None
-    if found != kind or services.clock().timestamp() >= until:
+    if found != kind or context.clock().timestamp() >= until:
         return None
     return Link(user, kept, datetime.fromtimestamp(until, UTC))
 
 
-def spend(services: Context, kind: str, sealed: str, link: Link) -> bool:
+def spend(context: Context, kind: str, sealed: str, link: Link) -> bool:
     """Use a link up; return whether it was not used before: of two who use it at once one is the first."""
-    return services.store.use_nonce(digest(f"{kind} {sealed}"), link.until)
+    return context.store.use_nonce(digest(f"{kind} {sealed}"), link.until)
 
 
 def inactive(user: User) -> ApiError | None:

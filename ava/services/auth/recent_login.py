@@ -9,23 +9,23 @@ from ava.domain.problems import ApiError, Problem
 from ava.services.context import Context
 
 
-def since(services: Context) -> datetime | None:
+def since(context: Context) -> datetime | None:
     """Return when the last login must have been; None where any will do: the site has neither directory nor provider."""
-    days = services.config.login_days
-    if not days or (services.directory is None and services.provider is None):
+    days = context.config.login_days
+    if not days or (context.directory is None and context.provider is None):
         return None
-    return services.clock() - timedelta(days=days)
+    return context.clock() - timedelta(days=days)
 
 
-def is_recent(services: Context, user: User) -> bool:
+def is_recent(context: Context, user: User) -> bool:
     """Whether sessions, tokens and ssh keys of a person may be used."""
-    least = since(services)
+    least = since(context)
     return least is None or (user.entered or user.created) >= least
 
 
-def too_old(services: Context) -> ApiError:
+def too_old(context: Context) -> ApiError:
     """Return the refusal of a token, or a session, whose owner has not logged in lately."""
-    days = services.config.login_days
+    days = context.config.login_days
     return ApiError(
         401,
         Problem(

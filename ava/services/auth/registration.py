@@ -7,9 +7,9 @@ from ava.services.auth.rate_limits import network
 from ava.services.context import Context
 
 
-def check_open(services: Context, address: str, *, form: bool = False) -> None:
+def check_open(context: Context, address: str, *, form: bool = False) -> None:
     """Return where somebody at an address may register (by the form), and count it; ApiError 403, 429."""
-    if not (services.config.form_open if form else services.config.registration):
+    if not (context.config.form_open if form else context.config.registration):
         raise ApiError(
             403,
             Problem(
@@ -21,4 +21,4 @@ def check_open(services: Context, address: str, *, form: bool = False) -> None:
                 "Ask an administrator.",
             ),
         )
-    services.rates.spend("registration", network(address), "registrations")
+    context.rates.spend("registration", network(address), "registrations")

@@ -10,13 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from fastapi import Request
-
 from ava.db.database import Database
 from ava.domain.problems import ApiError, Problem, missing
-from ava.services.auth.caller import caller as by_request
-from ava.services.auth.caller import services_of
+from ava.services.auth.caller import Caller
 from ava.services.auth.scopes import refusal
+from ava.services.context import Context
 
 WHO = "x-ava-user"
 """Header that tells a service who calls; what a client sends under this name never reaches it."""
@@ -57,30 +55,18 @@ class Callers:
         self._allowed[label, digest] = (self._clock() + FRESH, user)
 
 
-def _callers(request: Request) -> Callers:
-    """Return what this process remembers."""
-    state = request.app.state
-    found: Callers | None = getattr(state, "callers", None)
-    if found is None or found.store is not state.services.store:
-        found = state.callers = Callers(state.services.store)
-    return found
-
-
-def caller(request: Request) -> str:
-    """Return the name of who calls the service that X-Forwarded-Host names.
-
-    Raises:
-        ApiError: 401 without a valid token; 403 for who is not in the service's group; 404 where there is no such service.
-    """
-    services = services_of(request)
-    host = request.headers.get("x-forwarded-host", "").partition(":")[0].lower()
-    label, _, domain = host.partition(".")
-    callers = _callers(request)
-    group = callers.group(label) if domain and domain == services.config.services_domain else None
+def find_service(context: Context, callers: Callers, host: str) -> tuple[str, str]:
+    """Return a service by its host name: the first label of that, and the group whose members may call it; ApiError 404."""
+    label, _, domain = host.partition(":")[0].lower().partition(".")
+    group = callers.group(label) if domain and domain == context.config.services_domain else None
     if group is None:
         raise missing("service of this name", "host")
-    who = by_request(request)
-    if who.kind != "token" or who.user is None:
+    return label, group
+
+
+def permit(context: Context, callers: Callers, label: str, group: str, caller: Caller) -> str:
+    """Return the name of a caller who may call a service; ApiError 401 without a token, 403 for who is not in its group."""
+    if caller.kind != "token" or caller.user is None:
         raise ApiError(
             401,
             Problem(
@@ -92,11 +78,11 @@ def caller(request: Request) -> str:
                 "Make a token with `ava tokens make` and send it.",
             ),
         )
-    if who.scopes is not None and "runs" not in who.scopes:
-        raise refusal(who.scopes, ["runs"])
-    if (known := callers.remembered(label, who.digest)) is not None:
+    if caller.scopes is not None and "runs" not in caller.scopes:
+        raise refusal(caller.scopes, ["runs"])
+    if (known := callers.remembered(label, caller.digest)) is not None:
         return known
-    if who.user.name not in {member.name for member in services.store.members(group)}:
+    if caller.user.name not in {member.name for member in context.store.members(group)}:
         raise ApiError(
             403,
             Problem(
@@ -108,5 +94,5 @@ def caller(request: Request) -> str:
                 "Ask an administrator to put you into the group, or its owner to make it public.",
             ),
         )
-    callers.remember(label, who.digest, who.user.name)
-    return who.user.name
+    callers.remember(label, caller.digest, caller.user.name)
+    return caller.user.name

@@ -14,6 +14,7 @@ from datetime import timedelta
 from ava.domain.names import shown
 from ava.domain.problems import ApiError, conflict
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 
 LONGEST = timedelta(minutes=2)
 """For how long a removal counts that broke off: more than the registry's answer to one is waited for."""
@@ -22,9 +23,9 @@ PATIENCE = 5.0
 
 
 @contextmanager
-def deleting(who: Caller, repository: str) -> Iterator[Callable[[], None]]:
+def deleting(context: Context, caller: Caller, repository: str) -> Iterator[Callable[[], None]]:
     """Let nobody start a run of a repository's images inside; what this gives is to be called before each removal."""
-    store, clock, id = who.services.store, who.services.clock, secrets.token_hex(16)
+    store, clock, id = context.store, context.clock, secrets.token_hex(16)
     begun = False
 
     def removing() -> None:
@@ -38,25 +39,25 @@ def deleting(who: Caller, repository: str) -> Iterator[Callable[[], None]]:
     except BaseException:
         # What the registry was asked for and has not answered may be done yet.
         if not begun:
-            _over(who, id)
+            _over(context, caller, id)
         raise
-    _over(who, id)
+    _over(context, caller, id)
 
 
-def _over(who: Caller, id: str) -> None:
+def _over(context: Context, caller: Caller, id: str) -> None:
     # Where the database is away it is over in time by itself; what was done is done.
     with suppress(ApiError):
-        who.services.store.image_deleted(id)
+        context.store.image_deleted(id)
 
 
 @contextmanager
-def claimed(who: Caller, repository: str | None) -> Iterator[None]:
+def claimed(context: Context, caller: Caller, repository: str | None) -> Iterator[None]:
     """Let nobody delete an image of a repository while a run of it is started; None: nothing to claim."""
     if repository is None:
         yield
         return
-    store, id = who.services.store, secrets.token_hex(16)
-    store.claim_image(id, repository, who.services.clock() + LONGEST)
+    store, id = context.store, secrets.token_hex(16)
+    store.claim_image(id, repository, context.clock() + LONGEST)
     try:
         yield
     finally:
@@ -65,10 +66,10 @@ def claimed(who: Caller, repository: str | None) -> Iterator[None]:
             store.release_image(id)
 
 
-def wait(who: Caller, repository: str, where: str) -> None:
+def wait(context: Context, caller: Caller, repository: str, where: str) -> None:
     """Return once no image of a repository is being deleted; ApiError 409 where that takes long."""
-    store, end = who.services.store, time.monotonic() + PATIENCE
-    while store.images_go(repository, who.services.clock()):
+    store, end = context.store, time.monotonic() + PATIENCE
+    while store.images_go(repository, context.clock()):
         if time.monotonic() >= end:
             raise conflict(
                 "image-going",

@@ -6,7 +6,9 @@ from ava.domain.model import ImageUse
 from ava.domain.names import shown
 from ava.domain.problems import ApiError, Problem, conflict, missing
 from ava.schemas.images import ImageUseOut, PushedImageOut, PushedOut, PushedQuery
+from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.registry import deletions, images, usage
 from ava.services.registry.client import split
 from ava.services.registry.images import Account, Image, PushedImages
@@ -17,8 +19,8 @@ SHOWN = 5
 """Uses that a refusal names."""
 
 
-def _registry(who: Caller) -> PushedImages:
-    found = who.services.pushed
+def _registry(context: Context, caller: Caller) -> PushedImages:
+    found = context.pushed
     if found is None:
         raise ApiError(
             404,
@@ -34,40 +36,40 @@ def _registry(who: Caller) -> PushedImages:
     return found
 
 
-def _may(who: Caller, action: str, owner: str, what: str, where: str) -> None:
+def _may(context: Context, caller: Caller, action: str, owner: str, what: str, where: str) -> None:
     """Return if the caller may do it with an owner's images; what is neither theirs nor there is told in the same words."""
     kind, _, name = owner.partition("/")
     if kind == USERS:
-        who.may(action, owner=name, what=what, where=where)
+        authorize(context, caller, action, owner=name, what=what, where=where)
     else:
         # An administrator also sees what a group has left behind.
-        who.may(action, group=group_of(who, name), what=what, where=where)
+        authorize(context, caller, action, group=group_of(context, caller, name), what=what, where=where)
 
 
-def _theirs(who: Caller) -> list[str]:
-    groups = who.services.store.groups(user=who.me.name, limit=500).items
-    return [f"{USERS}/{who.me.name}", *(f"{GROUPS}/{g.name}" for g in groups)]
+def _theirs(context: Context, caller: Caller) -> list[str]:
+    groups = context.store.groups(user=caller.me.name, limit=500).items
+    return [f"{USERS}/{caller.me.name}", *(f"{GROUPS}/{g.name}" for g in groups)]
 
 
-def list_pushed(who: Caller, query: PushedQuery) -> list[PushedOut]:
+def list_pushed(context: Context, caller: Caller, query: PushedQuery) -> list[PushedOut]:
     """Return what users and groups have in the registry, with the images, newest first."""
     if query.user is not None and query.group is not None:
         raise ApiError(
             422, Problem("owner-twice", "Not said whose.", "query.group", "a user too", "a user or a group")
         )
-    owners = _theirs(who)
+    owners = _theirs(context, caller)
     if query.user is not None:
         owners = [f"{USERS}/{query.user}"]
     elif query.group is not None:
         owners = [f"{GROUPS}/{query.group}"]
     for owner in owners:
-        _may(who, "pushed-images.show", owner, owner, "query")
-    registry = _registry(who)
-    return [_shape(who, registry.account(owner)) for owner in owners]
+        _may(context, caller, "pushed-images.show", owner, owner, "query")
+    registry = _registry(context, caller)
+    return [_shape(context, caller, registry.account(owner)) for owner in owners]
 
 
-def _shape(who: Caller, account: Account) -> PushedOut:
-    found = usage.uses(who, account.owner)
+def _shape(context: Context, caller: Caller, account: Account) -> PushedOut:
+    found = usage.uses(context, caller, account.owner)
     whole = [image for image in account.images if not _lists_of(image, account)]
     return PushedOut(
         owner=account.owner,
@@ -76,7 +78,7 @@ def _shape(who: Caller, account: Account) -> PushedOut:
         limit=account.limit,
         full=" ".join(problem.what for problem in images.full(account)),
         images=[
-            _image(image, [_use(who, one) for one in usage.of(image, found)])
+            _image(image, [_use(caller, one) for one in usage.of(image, found)])
             for image in sorted(whole, key=lambda i: (i.pushed, i.name), reverse=True)
         ],
     )
@@ -94,9 +96,9 @@ def _image(image: Image, uses: list[ImageUseOut]) -> PushedImageOut:
     )
 
 
-def _use(who: Caller, one: ImageUse) -> ImageUseOut:
+def _use(caller: Caller, one: ImageUse) -> ImageUseOut:
     """Return a use as the caller may know it: names and ids of others' work are theirs."""
-    whole = who.me.admin or one.owner == who.me.name
+    whole = caller.me.admin or one.owner == caller.me.name
     return ImageUseOut(
         kind=one.kind, id=one.id if whole else "", name=one.name if whole else "", owner=one.owner
     )
@@ -110,23 +112,23 @@ def _lists_of(image: Image, account: Account) -> list[Image]:
     return [one for one in same if image.digest in one.parts]
 
 
-def delete_pushed(who: Caller, image: str) -> PushedImageOut:
+def delete_pushed(context: Context, caller: Caller, image: str) -> PushedImageOut:
     """Delete an image, ``users/NAME/IMAGE:TAG`` or ``…@DIGEST``, with all tags that it has; the answer says which."""
-    settings = who.services.config.user_registry
+    settings = context.config.user_registry
     full = named(image, settings.host, settings.pulled) if settings else None
     repository, reference = split(full.partition("/")[2] if full else image)
     kind, name = owned(repository)
     if not (kind and name):
         raise missing(_what(image), "path.image")
     owner = f"{kind}/{name}"
-    _may(who, "pushed-images.delete", owner, _what(image), "path.image")
-    registry = _registry(who)
-    change = who.change("pushed-images.delete", f"image {image}")
-    with change, deletions.deleting(who, repository) as removing:
+    _may(context, caller, "pushed-images.delete", owner, _what(image), "path.image")
+    registry = _registry(context, caller)
+    change = record_change(context, caller, "pushed-images.delete", f"image {image}")
+    with change, deletions.deleting(context, caller, repository) as removing:
         account = registry.account(owner, "path.image")
         found = _found(account, repository, reference or "latest", image)
         parts = _own_parts(found, account)
-        _unused(who, owner, found, [part.digest for part in parts])
+        _unused(context, caller, owner, found, [part.digest for part in parts])
         for one in (found, *parts):
             removing()
             registry.remove(one, "path.image")
@@ -161,8 +163,8 @@ def _own_parts(image: Image, account: Account) -> list[Image]:
     return [one for one in parts if not one.tags and _lists_of(one, account) == [image]]
 
 
-def _unused(who: Caller, owner: str, image: Image, parts: list[str]) -> None:
-    if who.services.store.image_claimed(image.repository, who.services.clock()):
+def _unused(context: Context, caller: Caller, owner: str, image: Image, parts: list[str]) -> None:
+    if context.store.image_claimed(image.repository, context.clock()):
         raise conflict(
             "image-in-use",
             "A run of an image of this repository is being started.",
@@ -171,7 +173,7 @@ def _unused(who: Caller, owner: str, image: Image, parts: list[str]) -> None:
             found=shown(image.repository),
             wanted="a repository of which no run is being started",
         )
-    if not (found := usage.of(image, usage.uses(who, owner), parts=parts)):
+    if not (found := usage.of(image, usage.uses(context, caller, owner), parts=parts)):
         return
     more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     raise conflict(
@@ -179,7 +181,7 @@ def _unused(who: Caller, owner: str, image: Image, parts: list[str]) -> None:
         "The image is in use.",
         "path.image",
         "Stop the runs, and delete the definitions or give them another image; then delete it.",
-        found=", ".join(_said(_use(who, one)) for one in found[:SHOWN]) + more,
+        found=", ".join(_said(_use(caller, one)) for one in found[:SHOWN]) + more,
         wanted="an image that no definition and no run that has not finished names",
     )
 

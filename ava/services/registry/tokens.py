@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,7 +21,6 @@ from joserfc.jwk import ECKey
 
 from ava.services.auth.caller import Caller
 from ava.services.config import UserRegistry
-from ava.services.registry.repositories import rights, scopes
 from ava.settings import ConfigError
 
 SECONDS = 300
@@ -30,9 +29,6 @@ PUSHING = 60
 """The life of one that pushes, the least that docker's clients know: for so long whose space is used up may continue."""
 BACK = 30
 """Seconds that a registry's clock may be behind."""
-MOST = 20
-"""Scopes of one request."""
-_ACTIONS = ("pull", "push")
 Granted = Mapping[str, tuple[str, ...]]
 """Repository to what may be done with it."""
 
@@ -45,9 +41,9 @@ class Signer:
     key: ECKey
     chain: tuple[str, ...]
 
-    def token(self, who: Caller, granted: Granted, now: datetime) -> str:
+    def token(self, caller: Caller, granted: Granted, now: datetime) -> str:
         """Return a token for a user; ApiError 401 for nobody."""
-        return self._signed(who.me.name, granted, now, seconds(granted))
+        return self._signed(caller.me.name, granted, now, seconds(granted))
 
     def removal(self, repository: str, now: datetime) -> str:
         """Return a token by which the API itself, and nobody else, removes from one repository."""
@@ -70,18 +66,6 @@ class Signer:
         }
         header = {"typ": "JWT", "alg": "ES256", "x5c": list(self.chain)}
         return jwt.encode(header, claims, self.key, algorithms=["ES256"])
-
-
-def grant(who: Caller, asked: Collection[str]) -> Granted:
-    """Return what somebody gets of what is asked for; ``asked`` as the client sends it, nothing for a login that only looks."""
-    granted: dict[str, tuple[str, ...]] = {}
-    for kind, name, actions in scopes(asked)[:MOST]:
-        # Neither the catalogue (registry:catalog:*) nor removal is anybody's here.
-        may = rights(who, name) if kind == "repository" else frozenset()
-        wanted = {*actions, *granted.get(name, ())}
-        if found := tuple(a for a in _ACTIONS if a in wanted and a in may):
-            granted[name] = found
-    return granted
 
 
 def seconds(granted: Granted) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ava.domain.model import ImageUse
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.registry.client import split
 from ava.services.registry.images import Image
 from ava.services.registry.repositories import named
@@ -14,13 +15,13 @@ Uses = Mapping[tuple[str, str], Sequence[ImageUse]]
 """Repository and reference (tag or digest) to what names them."""
 
 
-def uses(who: Caller, owner: str) -> Uses:
+def uses(context: Context, caller: Caller, owner: str) -> Uses:
     """Return what uses images of an owner, in whichever of its forms the image is named."""
-    pushed = who.services.config.user_registry
+    pushed = context.config.user_registry
     if pushed is None:
         return {}
     found: dict[tuple[str, str], list[ImageUse]] = {}
-    for one in who.services.store.image_uses(f"{owner}/"):
+    for one in context.store.image_uses(f"{owner}/"):
         image = named(one.image, pushed.host, pushed.pulled)
         if image is not None:
             repository, reference = split(image.partition("/")[2])

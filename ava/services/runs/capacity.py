@@ -19,13 +19,13 @@ from ava.services import serializers
 from ava.services.context import Context
 
 
-def known(services: Context) -> dict[str, ClusterCapacity]:
+def known(context: Context) -> dict[str, ClusterCapacity]:
     """Return what is known of each cluster by name, however old: nodes change seldom."""
-    return rooms({name: detail for name, (_, detail) in services.store.heartbeats().items()})
+    return rooms({name: detail for name, (_, detail) in context.store.heartbeats().items()})
 
 
 def never(
-    services: Context, spec: Spec, queue_pool: str | None, pools: Sequence[Pool], where: str
+    context: Context, spec: Spec, queue_pool: str | None, pools: Sequence[Pool], where: str
 ) -> list[Problem]:
     """Return why a definition could never start, even if nothing else ran; empty where that is not sure."""
     gpu = spec.asks().gpu > 0
@@ -42,7 +42,7 @@ def never(
                 "Choose another queue: `ava queue`.",
             )
         ]
-    told = known(services)
+    told = known(context)
     asked = [told[name] for name in sorted(told) if spec.cluster in (name, ANY)]
     plain = None if queue_pool else pool_for(False, None, pools)
     refusals = [infeasible_reasons(spec, room, pool, plain) for room in asked]
@@ -54,12 +54,12 @@ def never(
     ]
 
 
-def shown(services: Context) -> ClusterOut:
+def shown(context: Context) -> ClusterOut:
     """Return the clusters as users see them: what is free is told only while it is fresh."""
-    signs, told = services.store.heartbeats(), known(services)
+    signs, told = context.store.heartbeats(), known(context)
     seen = [signs[part(name)][0] for name in told if part(name) in signs]
-    pools = usable(services.store.pools())
-    fresh = bool(seen) and services.clock() - min(seen) <= STALE
+    pools = usable(context.store.pools())
+    fresh = bool(seen) and context.clock() - min(seen) <= STALE
     nodes = [
         NodeOut(
             cluster=name,
@@ -75,4 +75,4 @@ def shown(services: Context) -> ClusterOut:
         for place in room.nodes
     ]
     oldest: datetime | None = min(seen) if seen else None
-    return ClusterOut(seen=oldest, fresh=fresh, clusters=sorted(services.config.clusters), nodes=nodes)
+    return ClusterOut(seen=oldest, fresh=fresh, clusters=sorted(context.config.clusters), nodes=nodes)

@@ -7,9 +7,10 @@ from ava.domain.names import is_id
 from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Spec
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 
 
-def predecessors(who: Caller, spec: Spec) -> list[str]:
+def predecessors(context: Context, caller: Caller, spec: Spec) -> list[str]:
     """Return the ids of the runs that have to succeed first; ApiError 422 with all names of which there is none.
 
     Only one's own runs: whether others' succeed is nothing that anybody may learn by waiting for them.
@@ -17,7 +18,7 @@ def predecessors(who: Caller, spec: Spec) -> list[str]:
     found: list[str] = []
     wrong: list[Problem] = []
     for index, name in enumerate(spec.after):
-        id = (_by_id(who, name) if is_id(name) else None) or _newest(who, name)
+        id = (_by_id(context, caller, name) if is_id(name) else None) or _newest(context, caller, name)
         if id is None:
             wrong.append(
                 Problem(
@@ -36,18 +37,18 @@ def predecessors(who: Caller, spec: Spec) -> list[str]:
     return found
 
 
-def _by_id(who: Caller, id: str) -> str | None:
+def _by_id(context: Context, caller: Caller, id: str) -> str | None:
     try:
-        run = who.services.store.run(id)
+        run = context.store.run(id)
     except ApiError as refused:
         if refused.status != 404:
             raise
         return None
-    return run.id if run.owner == who.me.name else None
+    return run.id if run.owner == caller.me.name else None
 
 
-def _newest(who: Caller, name: str) -> str | None:
-    store = who.services.store
-    made = store.definitions(owner=who.me.name, kind=Kind.TRAINING, name=name, limit=1).items
+def _newest(context: Context, caller: Caller, name: str) -> str | None:
+    store = context.store
+    made = store.definitions(owner=caller.me.name, kind=Kind.TRAINING, name=name, limit=1).items
     runs = store.runs(definition=made[0].id, limit=1).items if made else ()
     return runs[0].id if runs else None

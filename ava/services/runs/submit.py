@@ -13,6 +13,7 @@ from ava.domain.quota import never_fits
 from ava.domain.spec import Spec
 from ava.services import metrics
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.registry import deletions
 from ava.services.registry.client import resolve_command
 from ava.services.registry.repositories import resolve_user_image, user_repository
@@ -29,28 +30,30 @@ def to_document(spec: Spec) -> Body:
     return spec.model_dump(mode="json")
 
 
-def check(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> None:
+def check(context: Context, caller: Caller, owner: User, spec: Spec, where: str = "body.spec") -> None:
     """Return if a definition can be kept and started; ApiError 422 with all that is wrong.
 
     A quota is looked at as a whole here, not what is left of it: what waits is no error.
     """
-    if found := wrong(who, owner, spec, where):
+    if found := wrong(context, caller, owner, spec, where):
         metrics.SUBMITS.labels("refused").inc()
         raise ApiError(422, *found)
 
 
-def wrong(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> list[Problem]:
+def wrong(
+    context: Context, caller: Caller, owner: User, spec: Spec, where: str = "body.spec"
+) -> list[Problem]:
     """Return all that is wrong with a definition, before it is sent."""
-    known, benches = who.services.store.submission_context(owner.name), who.services.config.workbenches
+    known, benches = context.store.submission_context(owner.name), context.config.workbenches
     queues = {queue.name: queue for queue in known.queues}
     site = Site(
         queues,
         known.pools,
-        tuple(who.services.config.clusters),
+        tuple(context.config.clusters),
         tuple(known.deploy_keys),
         where=where,
-        git=who.services.config.git,
-        images=who.services.config.images,
+        git=context.config.git,
+        images=context.config.images,
         disks=benches is not None and benches.disks,
     )
     found = [*problems(spec, site), *size_problems(to_document(spec), where)]
@@ -59,7 +62,7 @@ def wrong(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> lis
     if spec.queue in queues:
         found += never_fits(spec.asks(), queues[spec.queue].quota, f"queue {spec.queue}")
     if not found:
-        found += capacity.never(who.services, spec, queues[spec.queue].pool, site.pools, where)
+        found += capacity.never(context, spec, queues[spec.queue].pool, site.pools, where)
     return found
 
 
@@ -88,52 +91,58 @@ def key_of(header: str | None, field: str | None) -> str | None:
     return header if header is not None else field
 
 
-def taken_name(who: Caller, kind: Kind, name: str, spec: Spec) -> list[Problem]:
+def taken_name(context: Context, caller: Caller, kind: Kind, name: str, spec: Spec) -> list[Problem]:
     """Return what is wrong with a new definition's name: another definition of this kind has it."""
-    found = who.services.store.definitions(owner=who.me.name, kind=kind, name=name, limit=1, whole=True).items
+    found = context.store.definitions(owner=caller.me.name, kind=kind, name=name, limit=1, whole=True).items
     if not found or found[0].spec == to_document(spec):
         return []
     return list(taken(kind, name, found[0].id, "definition-exists").problems)
 
 
-def submit(who: Caller, kind: Kind, name: str, spec: Spec, key: str | None, *, replace: bool = True) -> Run:
+def submit(
+    context: Context,
+    caller: Caller,
+    kind: Kind,
+    name: str,
+    spec: Spec,
+    key: str | None,
+    *,
+    replace: bool = True,
+) -> Run:
     """Store a definition and start it, both or neither; the same key again is the same run.
 
     Raises:
         ApiError: 409 for another definition of this name unless ``replace``, for a key that another run has, for an
             owner without a group, for a workbench that runs.
     """
-    services = who.services
-    with deletions.claimed(who, user_repository(who, spec)):
-        submission = _submission(who, spec, key)
-        made = services.store.submit_definition(
-            who.me.name, kind, name, submission, services.clock(), replace=replace
+    with deletions.claimed(context, caller, user_repository(context, caller, spec)):
+        submission = _submission(context, caller, spec, key)
+        made = context.store.submit_definition(
+            caller.me.name, kind, name, submission, context.clock(), replace=replace
         )
     metrics.SUBMITS.labels("done").inc()
     return made
 
 
-def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> Run:
+def start(context: Context, caller: Caller, definition: Definition, spec: Spec, key: str | None) -> Run:
     """Start a stored definition; the same key again is the same run.
 
     Raises:
         ApiError: 409 for a key that another run has, for an owner without a group, for a workbench that runs.
     """
-    services = who.services
-    with deletions.claimed(who, user_repository(who, spec)):
-        submission = _submission(who, spec, key)
-        made = services.store.start_definition(definition.id, submission, services.clock())
+    with deletions.claimed(context, caller, user_repository(context, caller, spec)):
+        submission = _submission(context, caller, spec, key)
+        made = context.store.start_definition(definition.id, submission, context.clock())
     metrics.SUBMITS.labels("done").inc()
     return made
 
 
-def _submission(who: Caller, spec: Spec, key: str | None) -> Submission:
+def _submission(context: Context, caller: Caller, spec: Spec, key: str | None) -> Submission:
     """Return how a definition is started: what is slow or remote is asked here, before the transaction."""
-    services = who.services
-    services.rates.spend("submit", who.me.name, "runs")
+    context.rates.spend("submit", caller.me.name, "runs")
     bounded = apply_replica_bounds(spec)
-    resolved = resolve_catalog_image(bounded, services.config.images)
-    resolved = resolve_command(resolve_user_image(who, resolved), services.registries)
+    resolved = resolve_catalog_image(bounded, context.config.images)
+    resolved = resolve_command(resolve_user_image(context, caller, resolved), context.registries)
     return Submission(
         key=key or f"api-{secrets.token_hex(16)}",
         document=to_document(spec),
@@ -142,7 +151,7 @@ def _submission(who: Caller, spec: Spec, key: str | None) -> Submission:
         queue=spec.queue,
         priority=spec.priority,
         cluster=spec.cluster,
-        after=predecessors(who, spec),
+        after=predecessors(context, caller, spec),
     )
 
 

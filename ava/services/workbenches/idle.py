@@ -46,8 +46,8 @@ class IdleWatcher:
         uses: what says whether runs are busy.
     """
 
-    def __init__(self, services: Context, rule: Idle, uses: Uses) -> None:
-        self.services, self.store, self.uses = services, services.store, uses
+    def __init__(self, context: Context, rule: Idle, uses: Uses) -> None:
+        self.services, self.store, self.uses = context, context.store, uses
         self.rule = Rule(timedelta(hours=rule.hours), timedelta(hours=rule.warn_hours))
 
     def run(self, ended: threading.Event) -> None:
@@ -155,9 +155,9 @@ def _fresh(signs: Mapping[str, tuple[datetime, object]], part: str, now: datetim
     return at is not None and timedelta() <= now - at <= idle.GAP
 
 
-def watch(services: Context) -> IdleWatcher | None:
+def watch(context: Context) -> IdleWatcher | None:
     """Return what looks after a site's idle workbenches; None where the site stops none."""
-    config = services.config.workbenches
+    config = context.config.workbenches
     if config is None or config.idle is None:
         return None
-    return IdleWatcher(services, config.idle, PrometheusUses(services.config.prometheus, config.idle))
+    return IdleWatcher(context, config.idle, PrometheusUses(context.config.prometheus, config.idle))

@@ -11,70 +11,72 @@ from ava.domain.problems import missing
 from ava.schemas.common import Paged, PageQuery
 from ava.schemas.workbenches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
 from ava.services import pagination
+from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.lookup import find
 from ava.services.runs.runs import with_states
 from ava.services.workbenches import tickets
 from ava.services.workbenches.access import ssh_name
 
 
-def list_workbenches(who: Caller, query: PageQuery) -> Paged[WorkbenchOut]:
+def list_workbenches(context: Context, caller: Caller, query: PageQuery) -> Paged[WorkbenchOut]:
     """Return one's own workbenches, newest first, each with its present or last run."""
-    who.may("workbenches.list")
-    scope = f"workbenches {who.me.name}"
-    found = who.services.store.definitions(
-        owner=who.me.name,
+    authorize(context, caller, "workbenches.list")
+    scope = f"workbenches {caller.me.name}"
+    found = context.store.definitions(
+        owner=caller.me.name,
         kind=Kind.WORKBENCH,
-        after=pagination.opened(who, query, scope),
+        after=pagination.opened(context, caller, query, scope),
         limit=query.limit,
     )
-    return pagination.page(who, found, scope, lambda one: _out(who, one))
+    return pagination.page(context, caller, found, scope, lambda one: _out(context, caller, one))
 
 
-def show_workbench(who: Caller, id: str) -> WorkbenchOut:
+def show_workbench(context: Context, caller: Caller, id: str) -> WorkbenchOut:
     """Return a workbench."""
-    return _out(who, find_workbench(who, id, "workbenches.show"))
+    return _out(context, caller, find_workbench(context, caller, id, "workbenches.show"))
 
 
-def grow_disk(who: Caller, id: str, body: DiskIn) -> WorkbenchOut:
+def grow_disk(context: Context, caller: Caller, id: str, body: DiskIn) -> WorkbenchOut:
     """Have a workbench's disk be larger, while it runs too; less than it has is refused."""
-    one = find_workbench(who, id, "workbenches.grow")
-    with who.change("workbenches.grow", f"workbench {one.id}", size=body.size):
-        who.services.store.grow_disk(one.id, body.size)
-    return _out(who, find_workbench(who, id, "workbenches.grow"))
+    one = find_workbench(context, caller, id, "workbenches.grow")
+    with record_change(context, caller, "workbenches.grow", f"workbench {one.id}", size=body.size):
+        context.store.grow_disk(one.id, body.size)
+    return _out(context, caller, find_workbench(context, caller, id, "workbenches.grow"))
 
 
-def exempt_idle(who: Caller, id: str, body: IdleIn) -> WorkbenchOut:
+def exempt_idle(context: Context, caller: Caller, id: str, body: IdleIn) -> WorkbenchOut:
     """Choose whether a workbench is stopped when nobody has worked in it for as long as the site says."""
-    one = find_workbench(who, id, "workbenches.exempt")
-    with who.change("workbenches.exempt", f"workbench {one.id}", exempt=body.exempt):
-        who.services.store.exempt_idle(one.id, body.exempt, who.services.clock())
-    return _out(who, one)
+    one = find_workbench(context, caller, id, "workbenches.exempt")
+    with record_change(context, caller, "workbenches.exempt", f"workbench {one.id}", exempt=body.exempt):
+        context.store.exempt_idle(one.id, body.exempt, context.clock())
+    return _out(context, caller, one)
 
 
-def open_workbench(who: Caller, id: str, state: str) -> str:
+def open_workbench(context: Context, caller: Caller, id: str, state: str) -> str:
     """Return the address, with a ticket, at which the owner's browser gets in; ``state`` is the digest of its secret."""
-    one = find_workbench(who, id, "workbenches.open")
-    config = who.services.config.workbenches
-    if config is None or who.kind != "session":
+    one = find_workbench(context, caller, id, "workbenches.open")
+    config = context.config.workbenches
+    if config is None or caller.kind != "session":
         raise missing(f"way into workbench {id}", "path.id")
-    card = tickets.ticket(who.services.sealer, tickets.Pass(who.digest, one.id), state)
+    card = tickets.ticket(context.sealer, tickets.Pass(caller.digest, one.id), state)
     return f"https://{workbench.host(one.id, config.below)}/.ava/enter?ticket={card}"
 
 
-def find_workbench(who: Caller, id: str, action: str) -> Definition:
+def find_workbench(context: Context, caller: Caller, id: str, action: str) -> Definition:
     """Return a workbench that the caller may do this with; ApiError 404 for every other."""
-    found = find(who.services.store.definition, "workbench", id, "path.id")
-    who.may(action, owner=found.owner, what=f"workbench {id}", where="path.id")
+    found = find(context.store.definition, "workbench", id, "path.id")
+    authorize(context, caller, action, owner=found.owner, what=f"workbench {id}", where="path.id")
     if found.kind is not Kind.WORKBENCH:
         raise missing(f"workbench {id}", "path.id")
     return found
 
 
-def _out(who: Caller, one: Definition) -> WorkbenchOut:
-    store, config = who.services.store, who.services.config.workbenches
+def _out(context: Context, caller: Caller, one: Definition) -> WorkbenchOut:
+    store, config = context.store, context.config.workbenches
     runs = store.runs(definition=one.id, limit=1).items
-    last = with_states(who, runs)[0] if runs else None
+    last = with_states(context, caller, runs)[0] if runs else None
     return WorkbenchOut(
         id=one.id,
         name=one.name,
@@ -83,23 +85,25 @@ def _out(who: Caller, one: Definition) -> WorkbenchOut:
         state=last.state if last else "new",
         reason=last.reason if last else "",
         url=f"https://{workbench.host(one.id, config.below)}/" if config else "",
-        ssh=_ssh(who, one, runs[0]) if runs else None,
-        disk=_disk(who, one),
+        ssh=_ssh(context, caller, one, runs[0]) if runs else None,
+        disk=_disk(context, caller, one),
         idle_exempt=store.is_idle_exempt(one.id),
-        idle_until=_idle_until(who, runs[0]) if runs and runs[0].phase is Phase.ADMITTED else None,
+        idle_until=_idle_until(context, caller, runs[0])
+        if runs and runs[0].phase is Phase.ADMITTED
+        else None,
     )
 
 
-def _disk(who: Caller, one: Definition) -> DiskOut | None:
-    found = who.services.store.disk(one.id)
+def _disk(context: Context, caller: Caller, one: Definition) -> DiskOut | None:
+    found = context.store.disk(one.id)
     if found is not None:
         return DiskOut(size=found.size, wanted=found.wanted, node=found.node, trouble=found.trouble)
     asked = one.spec.get("disk")
     return None if asked is None else DiskOut(size=0, wanted=asked, node="", trouble="")
 
 
-def _idle_until(who: Caller, run: Run) -> datetime | None:
-    config, kept = who.services.config.workbenches, who.services.store.bench(run.definition)
+def _idle_until(context: Context, caller: Caller, run: Run) -> datetime | None:
+    config, kept = context.config.workbenches, context.store.bench(run.definition)
     if config is None or config.idle is None or kept is None or kept.warned is None:
         return None
     if kept.warned < last_seen(run, kept):
@@ -107,11 +111,11 @@ def _idle_until(who: Caller, run: Run) -> datetime | None:
     return kept.warned + timedelta(hours=config.idle.warn_hours)
 
 
-def _ssh(who: Caller, one: Definition, run: Run) -> SshOut | None:
-    config = who.services.config.workbenches
+def _ssh(context: Context, caller: Caller, one: Definition, run: Run) -> SshOut | None:
+    config = context.config.workbenches
     if config is None or config.jump is None:
         return None
-    kept = who.services.store.bench(one.id)
+    kept = context.store.bench(one.id)
     jump = config.jump
     return SshOut(
         host=ssh_name(one.id, run.group, jump.domain),

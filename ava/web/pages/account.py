@@ -19,11 +19,11 @@ def _page(visit: PageRequest, refused: ApiError | None = None, about: str = "") 
     return visit.page(
         "account.html",
         refused=refused,
-        account=users.show_user(visit.who, "me"),
+        account=users.show_user(visit.context, visit.caller, "me"),
         about=about,
-        groups=groups.list_groups(visit.who, GroupsQuery(limit=100)).items,
-        sessions=sessions.list_sessions(visit.who),
-        current=visit.who.secret_id,
+        groups=groups.list_groups(visit.context, visit.caller, GroupsQuery(limit=100)).items,
+        sessions=sessions.list_sessions(visit.context, visit.caller),
+        current=visit.caller.secret_id,
         values=visit.form,
     )
 
@@ -39,7 +39,10 @@ def group(visit: Someone) -> Response:
     """Choose the group that later runs are charged to."""
     try:
         users.set_default_group(
-            visit.who, "me", forms.as_model(DefaultGroup, {"group": visit.form.text("group")})
+            visit.context,
+            visit.caller,
+            "me",
+            forms.as_model(DefaultGroup, {"group": visit.form.text("group")}),
         )
     except ApiError as refused:
         return _page(visit, refused, "group")
@@ -50,7 +53,9 @@ def group(visit: Someone) -> Response:
 def email(visit: Someone) -> Response:
     """Change the address."""
     try:
-        users.change_user(visit.who, "me", forms.as_model(UserChange, {"email": visit.form.text("email")}))
+        users.change_user(
+            visit.context, visit.caller, "me", forms.as_model(UserChange, {"email": visit.form.text("email")})
+        )
     except ApiError as refused:
         return _page(visit, refused, "email")
     return visit.go("/account", done="saved")
@@ -60,7 +65,7 @@ def email(visit: Someone) -> Response:
 def send_confirmation(visit: Someone) -> Response:
     """Send the link again by which the address is confirmed."""
     try:
-        users.send_confirmation(visit.who, "me")
+        users.send_confirmation(visit.context, visit.caller, "me")
     except ApiError as refused:
         return _page(visit, refused, "email")
     return visit.go("/account", done="confirmation-sent")
@@ -77,7 +82,9 @@ def confirm(visit: Someone) -> Response:
     """Confirm the address of the account that is logged in."""
     given = visit.form.text("confirmation")
     try:
-        users.use_confirmation(visit.who, forms.as_model(ConfirmationUse, {"confirmation": given}))
+        users.use_confirmation(
+            visit.context, visit.caller, forms.as_model(ConfirmationUse, {"confirmation": given})
+        )
     except ApiError as refused:
         return _confirmation(visit, given, refused)
     return visit.go("/account", done="confirmed")
@@ -94,7 +101,7 @@ def password(visit: Someone) -> Response:
     try:
         forms.twice(form, "new")
         given = {"new": form.get("new", ""), "current": form.get("current") or None}
-        users.set_password(visit.who, "me", forms.as_model(PasswordChange, given))
+        users.set_password(visit.context, visit.caller, "me", forms.as_model(PasswordChange, given))
     except ApiError as refused:
         return _page(visit, refused, "password")
     return visit.go("/account", done="password")
@@ -103,5 +110,5 @@ def password(visit: Someone) -> Response:
 @routes.post("/account/sessions/{id}/end")
 def end(id: Ref, visit: Someone) -> Response:
     """End another login of one's own."""
-    sessions.end_session(visit.who, id)
+    sessions.end_session(visit.context, visit.caller, id)
     return visit.go("/account", done="ended")

@@ -26,7 +26,7 @@ def show(visit: Someone) -> Response:
     asked = visit.request.query_params
     chosen = {name: asked[name] for name in ("who", "object", "action") if asked.get(name)}
     query = forms.as_model(AuditQuery, {**chosen, "limit": PAGE, "after": asked.get("after") or None})
-    found = audit.list_audit(visit.who, query)
+    found = audit.list_audit(visit.context, visit.caller, query)
     return visit.page(
         "audit.html",
         rows=found.items,
@@ -39,7 +39,7 @@ def show(visit: Someone) -> Response:
 
 def _names(visit: PageRequest, objects: list[str]) -> dict[str, str]:
     """Return the name of each object that the log has by its id; what is gone is left out."""
-    store, found = visit.services.store, dict[str, str]()
+    store, found = visit.context.store, dict[str, str]()
     kinds: dict[str, Callable[[str], Run | Definition | DataSet]] = {
         "run": store.run,
         "definition": store.definition,

@@ -22,7 +22,7 @@ YEAR = 365 * 86400
 @routes.get("/login")
 def login_page(visit: Anybody) -> Response:
     """Show the login."""
-    if visit.who.user is not None:
+    if visit.caller.user is not None:
         return visit.go(local(visit.request.query_params.get("next")))
     return _login(visit, local(visit.request.query_params.get("next")))
 
@@ -33,7 +33,7 @@ def _login(visit: PageRequest, following: str, refused: ApiError | None = None) 
         refused=refused,
         next=following,
         values=visit.form,
-        provider=f"/api/v1/oidc/login?{urlencode({'next': following})}" if visit.services.provider else "",
+        provider=f"/api/v1/oidc/login?{urlencode({'next': following})}" if visit.context.provider else "",
     )
 
 
@@ -44,7 +44,7 @@ def login(visit: Anybody) -> Response:
     answer = visit.go(following)
     try:
         body = forms.as_model(Login, {"name": form.text("name"), "password": form.get("password", "")})
-        request, context = visit.request, visit.services
+        request, context = visit.request, visit.context
         known, former = request.cookies.get(KNOWN, ""), cookies.session(request)
         new = sessions.open_session(context, body, str(request.state.address), known=known, former=former)
         cookies.set_session(answer, new, context.config.session_hours)
@@ -58,7 +58,7 @@ def login(visit: Anybody) -> Response:
 def logout(visit: Someone) -> Response:
     """End the session."""
     answer = visit.go("/login", done="out")
-    sessions.log_out(visit.who)
+    sessions.log_out(visit.context, visit.caller)
     cookies.clear_session(answer)
     # What the browser may have kept of this session's pages is of no use to who comes next.
     answer.headers["clear-site-data"] = '"cache"'
@@ -81,7 +81,7 @@ def register(visit: Anybody) -> Response:
             Registration,
             {"name": form.text("name"), "email": form.text("email"), "password": form.get("password", "")},
         )
-        users.register(visit.who, body)
+        users.register(visit.context, visit.caller, body)
     except ApiError as refused:
         return visit.page("register.html", refused=refused, values=form)
     return visit.go("/login", done="registered")
@@ -102,7 +102,7 @@ def use_invitation(visit: Anybody) -> Response:
         body = forms.as_model(
             InvitationUse, {"invitation": form.text("invitation"), "password": form.get("password", "")}
         )
-        users.use_invitation(visit.who, body)
+        users.use_invitation(visit.context, visit.caller, body)
     except ApiError as refused:
         return visit.page("invitation.html", refused=refused, values=form)
     return visit.go("/login", done="chosen")

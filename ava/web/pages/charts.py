@@ -25,16 +25,14 @@ TITLES = {
 @routes.get("/runs/{id}/charts")
 def charts(id: Ref, visit: Someone) -> Response:
     """Return the charts of a run; none where nothing is measured."""
-    run = runs.find_run(visit.who, id, "runs.show")
-    services = visit.services
+    run = runs.find_run(visit.context, visit.caller, id, "runs.show")
+    context = visit.context
     if run.admitted is None:
         return Json({"charts": [], "live": run.phase is not Phase.FINISHED}, headers=HEADERS)
     titles = {key: visit.words(text) for key, text in TITLES.items()}
     wanted = metrics.charts(namespace(run.group), run.id, run.asks.gpu, titles)
     try:
-        found = metrics.read(
-            services.config.prometheus, wanted, run.admitted, run.finished or services.clock()
-        )
+        found = metrics.read(context.config.prometheus, wanted, run.admitted, run.finished or context.clock())
     except metrics.MetricsUnavailable as error:
         what = "The figures cannot be read at the moment."
         problem = Problem(

@@ -11,6 +11,7 @@ from ava.domain.problems import ApiError
 from ava.http.routing import Ref
 from ava.schemas.data_sets import DataSetOut, DataSetsQuery, LimitIn, ShareIn
 from ava.services import data_sets
+from ava.services.auth.authorization import authorize
 from ava.web import data_source_form, forms
 from ava.web.request import PageRequest, Someone
 
@@ -30,7 +31,7 @@ def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
     query = forms.as_model(
         DataSetsQuery, {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
     )
-    found = data_sets.list_data_sets(visit.who, query)
+    found = data_sets.list_data_sets(visit.context, visit.caller, query)
     return visit.page(
         "data_sets.html",
         refused=refused,
@@ -39,11 +40,11 @@ def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
         first=not query.after,
         everybody=everybody,
         states={one.id: state(one) for one in found.items},
-        several=len(data_source_form.offered(visit.who)) > 1,
+        several=len(data_source_form.offered(visit.context, visit.caller)) > 1,
         values=visit.form,
-        size=visit.services.config.data_set_quota,
-        promised=visit.services.store.data_set_usage(visit.who.me.name),
-        most=visit.services.config.owner_quota,
+        size=visit.context.config.data_set_quota,
+        promised=visit.context.store.data_set_usage(visit.caller.me.name),
+        most=visit.context.config.owner_quota,
     )
 
 
@@ -69,16 +70,18 @@ def list_data_sets(visit: Someone) -> Response:
 def make(visit: Someone) -> Response:
     """Make a data set in a folder of its own."""
     try:
-        made = data_sets.make_data_set(visit.who, data_source_form.read(visit.form, data_source_form.OWN))
+        made = data_sets.make_data_set(
+            visit.context, visit.caller, data_source_form.read(visit.form, data_source_form.OWN)
+        )
     except ApiError as refused:
         return _list(visit, refused)
     return visit.go(f"/data/{made.id}", done="saved")
 
 
 def _new(visit: PageRequest, refused: ApiError | None = None) -> Response:
-    kinds, kind = data_source_form.offered(visit.who), _kind(visit)
+    kinds, kind = data_source_form.offered(visit.context, visit.caller), _kind(visit)
     kind = kind if kind in kinds else data_source_form.OWN
-    config, found = visit.services.config, list(refused.problems) if refused else []
+    config, found = visit.context.config, list(refused.problems) if refused else []
     return visit.page(
         "data_new.html",
         refused=refused,
@@ -107,12 +110,12 @@ def new(visit: Someone) -> Response:
 @routes.post("/data/new")
 def make_of_source(visit: Someone) -> Response:
     """Make a data set of the source that is chosen."""
-    kind, who = _kind(visit), visit.who
-    wrong = data_source_form.wrong(visit.form, kind, visit.services.config)
-    if wrong and kind in data_source_form.offered(who):
+    kind = _kind(visit)
+    wrong = data_source_form.wrong(visit.form, kind, visit.context.config)
+    if wrong and kind in data_source_form.offered(visit.context, visit.caller):
         return _new(visit, ApiError(422, *wrong))
     try:
-        made = data_sets.make_data_set(who, data_source_form.read(visit.form, kind))
+        made = data_sets.make_data_set(visit.context, visit.caller, data_source_form.read(visit.form, kind))
     except ApiError as refused:
         if refused.status == 403:
             raise
@@ -124,10 +127,12 @@ def make_of_source(visit: Someone) -> Response:
 def check(visit: Someone) -> Response:
     """Tell what the API would say of the form as it is now; of fields that are still empty it says nothing."""
     form, kind = visit.form, _kind(visit)
-    visit.who.may("data-sets.make" if kind == data_source_form.OWN else "sources.make")
+    authorize(
+        visit.context, visit.caller, "data-sets.make" if kind == data_source_form.OWN else "sources.make"
+    )
     known = ["name", *data_source_form.fields(kind)]
     empty = {name for name in known if not form.text(name)}
-    found = data_source_form.wrong(form, kind, visit.services.config)
+    found = data_source_form.wrong(form, kind, visit.context.config)
     found = [p for p in found if data_source_form.field_of(p) not in empty]
     return visit.page(
         "data_check.html",
@@ -139,13 +144,12 @@ def check(visit: Someone) -> Response:
 
 
 def _show(visit: PageRequest, id: str, refused: ApiError | None = None) -> Response:
-    who = visit.who
-    one = data_sets.show_data_set(who, id)
+    one = data_sets.show_data_set(visit.context, visit.caller, id)
     # Who only reads it is not told who else does, nor of whose runs it is in use.
     changes = "data-sets.change"
-    whole = one.owner == who.me.name or who.me.admin
+    whole = one.owner == visit.caller.me.name or visit.caller.me.admin
     if whole:
-        who.may(changes, owner=one.owner)
+        authorize(visit.context, visit.caller, changes, owner=one.owner)
     return visit.page(
         "data_set.html",
         refused=refused,
@@ -153,8 +157,8 @@ def _show(visit: PageRequest, id: str, refused: ApiError | None = None) -> Respo
         state=state(one),
         place={name: str(one.source[name]) for name in one.source if name != "kind"},
         whole=whole,
-        shares=data_sets.list_shares(who, id) if whole else [],
-        uses=data_sets.list_uses(who, id) if whole else [],
+        shares=data_sets.list_shares(visit.context, visit.caller, id) if whole else [],
+        uses=data_sets.list_uses(visit.context, visit.caller, id) if whole else [],
         words_of_files={code: said for code in FILES if (said := visit.words.of_problem(code))},
         values=visit.form,
     )
@@ -172,7 +176,9 @@ def share(id: Ref, visit: Someone) -> Response:
     form = visit.form
     kind = "group" if form.get("kind") == "group" else "user"
     try:
-        data_sets.share_data_set(visit.who, id, forms.as_model(ShareIn, {kind: form.given("name")}))
+        data_sets.share_data_set(
+            visit.context, visit.caller, id, forms.as_model(ShareIn, {kind: form.given("name")})
+        )
     except ApiError as refused:
         if refused.status == 403:
             raise
@@ -183,7 +189,7 @@ def share(id: Ref, visit: Someone) -> Response:
 @routes.post("/data/{id}/shares/{kind}/{name}/end")
 def unshare(id: Ref, kind: Literal["user", "group"], name: Ref, visit: Someone) -> Response:
     """Take that back."""
-    data_sets.unshare_data_set(visit.who, id, kind, name)
+    data_sets.unshare_data_set(visit.context, visit.caller, id, kind, name)
     return visit.go(f"/data/{id}", done="unshared")
 
 
@@ -193,7 +199,7 @@ def limit(id: Ref, visit: Someone) -> Response:
 
     def change() -> None:
         body = forms.as_model(LimitIn, {"quota": forms.scaled(visit.form.text("quota"), GIB)})
-        data_sets.limit_data_set(visit.who, id, body)
+        data_sets.limit_data_set(visit.context, visit.caller, id, body)
 
     return visit.changed(change, partial(_show, visit, id), f"/data/{id}", "saved")
 
@@ -202,7 +208,7 @@ def limit(id: Ref, visit: Someone) -> Response:
 def delete(id: Ref, visit: Someone) -> Response:
     """Delete it with its files; refused while a run names it."""
     return visit.changed(
-        lambda: data_sets.delete_data_set(visit.who, id),
+        lambda: data_sets.delete_data_set(visit.context, visit.caller, id),
         partial(_show, visit, id),
         "/data",
         "deleted",

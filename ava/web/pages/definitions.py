@@ -41,7 +41,7 @@ def _list(visit: PageRequest, kind: str) -> Response:
     query = forms.as_model(
         DefinitionsQuery, {"kind": kind, "limit": PAGE, "after": asked.get("after") or None}
     )
-    found = definitions.list_definitions(visit.who, query)
+    found = definitions.list_definitions(visit.context, visit.caller, query)
     last = _last(visit, kind)
     return visit.page(
         "definitions.html",
@@ -60,7 +60,7 @@ def _last(visit: PageRequest, kind: str) -> dict[str, RunOut]:
     found: dict[str, RunOut] = {}
     for phase, most in (("admitted", 100), ("queued", 100), (None, 100)):
         query = forms.as_model(RunsQuery, {"kind": kind, "phase": phase, "limit": most})
-        for run in runs.list_runs(visit.who, query).items:
+        for run in runs.list_runs(visit.context, visit.caller, query).items:
             found.setdefault(run.definition, run)
     return found
 
@@ -68,14 +68,16 @@ def _last(visit: PageRequest, kind: str) -> dict[str, RunOut]:
 def _serving(visit: PageRequest, newest: list[RunOut]) -> dict[str, ServiceOut]:
     """Return what there is of services that are at work, by their definition."""
     open_ones = [run for run in newest if run.kind == "service" and run.phase != "finished"]
-    return {run.definition: model_services.show_service(visit.who, run.id) for run in open_ones}
+    return {
+        run.definition: model_services.show_service(visit.context, visit.caller, run.id) for run in open_ones
+    }
 
 
 @routes.get("/definitions/{id}")
 def show(id: Ref, visit: Someone) -> Response:
     """Show a definition and its runs."""
-    found = definitions.show_definition(visit.who, id)
-    mine = found.owner == visit.who.me.name
+    found = definitions.show_definition(visit.context, visit.caller, id)
+    mine = found.owner == visit.caller.me.name
     query = forms.as_model(
         RunsQuery,
         {
@@ -85,7 +87,7 @@ def show(id: Ref, visit: Someone) -> Response:
             "after": visit.request.query_params.get("after") or None,
         },
     )
-    page = runs.list_runs(visit.who, query)
+    page = runs.list_runs(visit.context, visit.caller, query)
     text = definition_form.written(found.spec)
     return visit.page(
         "definition.html",
@@ -96,7 +98,9 @@ def show(id: Ref, visit: Someone) -> Response:
         first=not query.after,
         text=text,
         mine=mine,
-        bench=workbenches.show_workbench(visit.who, found.id) if found.kind == "workbench" else None,
+        bench=workbenches.show_workbench(visit.context, visit.caller, found.id)
+        if found.kind == "workbench"
+        else None,
         key=forms.new_key(),
     )
 
@@ -104,6 +108,6 @@ def show(id: Ref, visit: Someone) -> Response:
 @routes.post("/definitions/{id}/delete")
 def delete(id: Ref, visit: Someone) -> Response:
     """Delete a definition of which nothing runs."""
-    kind = definitions.show_definition(visit.who, id).kind
-    definitions.delete_definition(visit.who, id)
+    kind = definitions.show_definition(visit.context, visit.caller, id).kind
+    definitions.delete_definition(visit.context, visit.caller, id)
     return visit.go(f"/{labels.PLURALS[kind]}", done="deleted")

@@ -11,6 +11,7 @@ from ava.http.routing import Ref
 from ava.schemas.common import QuotaIn, UserName
 from ava.schemas.users import GroupMake, GroupsQuery
 from ava.services import data_sets, groups, users
+from ava.services.auth.authorization import authorize
 from ava.web import forms, offboarding, quotas
 from ava.web.request import PageRequest, Someone
 
@@ -19,9 +20,9 @@ PAGE = 50
 
 
 def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
-    asked, who = visit.request.query_params, visit.who
+    asked = visit.request.query_params
     query = forms.as_model(GroupsQuery, {"all": True, "limit": PAGE, "after": asked.get("after") or None})
-    found = groups.list_groups(who, query)
+    found = groups.list_groups(visit.context, visit.caller, query)
     return visit.page(
         "groups.html",
         refused=refused,
@@ -44,7 +45,7 @@ def make(visit: Someone) -> Response:
     form = visit.form
     try:
         body = forms.as_model(GroupMake, {"name": form.text("name"), "quota": _quota(form)})
-        groups.make_group(visit.who, body)
+        groups.make_group(visit.context, visit.caller, body)
     except ApiError as refused:
         return _list(visit, refused)
     return visit.go(f"/groups/{body.name}", done="saved")
@@ -55,15 +56,14 @@ def _quota(form: forms.Form) -> QuotaIn:
 
 
 def _show(visit: PageRequest, name: str, refused: ApiError | None = None, about: str = "") -> Response:
-    who = visit.who
-    group = groups.show_group(who, name)
+    group = groups.show_group(visit.context, visit.caller, name)
     return visit.page(
         "group.html",
         refused=refused,
         about=about,
         group=group,
-        members=groups.list_members(who, name),
-        storage=data_sets.show_group_folder(who, name),
+        members=groups.list_members(visit.context, visit.caller, name),
+        storage=data_sets.show_group_folder(visit.context, visit.caller, name),
         values=visit.form if about == "quota" else quotas.shown(group.quota),
         user=visit.form.text("user") if about == "member" else "",
     )
@@ -79,7 +79,7 @@ def show(name: Ref, visit: Someone) -> Response:
 def quota(name: Ref, visit: Someone) -> Response:
     """Change a group's quota."""
     return visit.changed(
-        lambda: groups.set_quota(visit.who, name, _quota(visit.form)),
+        lambda: groups.set_quota(visit.context, visit.caller, name, _quota(visit.form)),
         partial(_show, visit, name, about="quota"),
         f"/groups/{name}",
         "saved",
@@ -90,9 +90,11 @@ def quota(name: Ref, visit: Someone) -> Response:
 def join(name: Ref, visit: Someone) -> Response:
     """Put a user into a group."""
     try:
-        groups.add_member(visit.who, name, forms.one(UserName, visit.form.text("user"), "user"))
+        groups.add_member(
+            visit.context, visit.caller, name, forms.one(UserName, visit.form.text("user"), "user")
+        )
     except ApiError as refused:
-        if refused.status == 403 or not visit.who.me.admin:
+        if refused.status == 403 or not visit.caller.me.admin:
             raise
         return _show(visit, name, refused, "member")
     return visit.go(f"/groups/{name}", done="saved")
@@ -101,20 +103,20 @@ def join(name: Ref, visit: Someone) -> Response:
 @routes.get("/groups/{name}/members/{user}/remove")
 def leaving(name: Ref, user: Ref, visit: Someone) -> Response:
     """Show what a user runs in a group before they are taken out."""
-    visit.who.may("groups.leave", what=f"group {name}", where="path.name")
-    group = groups.show_group(visit.who, name)
-    return offboarding.page(visit, users.show_user(visit.who, user).name, group.name)
+    authorize(visit.context, visit.caller, "groups.leave", what=f"group {name}", where="path.name")
+    group = groups.show_group(visit.context, visit.caller, name)
+    return offboarding.page(visit, users.show_user(visit.context, visit.caller, user).name, group.name)
 
 
 @routes.post("/groups/{name}/members/{user}/remove")
 def leave(name: Ref, user: Ref, visit: Someone) -> Response:
     """Take a user out of a group; with the form's word their runs of it are stopped."""
-    groups.remove_member(visit.who, name, user, visit.form.get("stop_runs") == "1")
+    groups.remove_member(visit.context, visit.caller, name, user, visit.form.get("stop_runs") == "1")
     return visit.go(f"/groups/{name}", done="saved")
 
 
 @routes.post("/groups/{name}/delete")
 def delete(name: Ref, visit: Someone) -> Response:
     """Remove a group without members and runs."""
-    groups.delete_group(visit.who, name)
+    groups.delete_group(visit.context, visit.caller, name)
     return visit.go("/admin/groups", done="deleted")

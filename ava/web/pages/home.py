@@ -8,6 +8,7 @@ from ava.domain.model import UserState
 from ava.schemas.runs import RunsQuery
 from ava.schemas.users import GroupsQuery
 from ava.services import groups
+from ava.services.auth.authorization import authorize
 from ava.services.runs import capacity, runs
 from ava.web.nodes import by_model, sorted_nodes
 from ava.web.request import Someone
@@ -20,19 +21,20 @@ SHOWN = 20
 @routes.get("/")
 def home(visit: Someone) -> Response:
     """Show the first page."""
-    who = visit.who
-    mine = groups.list_groups(who, GroupsQuery(limit=100)).items
-    who.may("cluster.show")
-    told = capacity.shown(visit.services)
+    mine = groups.list_groups(visit.context, visit.caller, GroupsQuery(limit=100)).items
+    authorize(visit.context, visit.caller, "cluster.show")
+    told = capacity.shown(visit.context)
     open_runs = [
         run
         for phase in ("admitted", "queued")
-        for run in runs.list_runs(who, RunsQuery(phase=phase, limit=SHOWN)).items
+        for run in runs.list_runs(visit.context, visit.caller, RunsQuery(phase=phase, limit=SHOWN)).items
     ]
-    waiting = visit.services.store.users(state=UserState.PENDING, limit=100).items if who.me.admin else ()
+    waiting = (
+        visit.context.store.users(state=UserState.PENDING, limit=100).items if visit.caller.me.admin else ()
+    )
     return visit.page(
         "home.html",
-        groups=sorted(mine, key=lambda g: (g.name != who.me.default_group, g.name)),
+        groups=sorted(mine, key=lambda g: (g.name != visit.caller.me.default_group, g.name)),
         cluster=told,
         models=by_model(told.nodes),
         nodes=sorted_nodes(told.nodes)[:8],

@@ -19,11 +19,11 @@ def _show(visit: PageRequest, refused: ApiError | None = None) -> Response:
     query = forms.as_model(
         PushedQuery, {"user": asked.get("user") or None, "group": asked.get("group") or None}
     )
-    pushed = visit.services.config.user_registry
+    pushed = visit.context.config.user_registry
     accounts, silent = [], False
     if pushed is not None:
         try:
-            accounts = pushed_images.list_pushed(visit.who, query)
+            accounts = pushed_images.list_pushed(visit.context, visit.caller, query)
         except ApiError as away:
             # What the site offers is shown whether the registry answers or not.
             if away.status != 503:
@@ -32,7 +32,7 @@ def _show(visit: PageRequest, refused: ApiError | None = None) -> Response:
     return visit.page(
         "images.html",
         refused=refused,
-        offered=images.list_images(visit.who),
+        offered=images.list_images(visit.context, visit.caller),
         accounts=accounts,
         silent=silent,
         host=pushed.host if pushed is not None else "",
@@ -49,7 +49,7 @@ def list_images(visit: Someone) -> Response:
 def delete(visit: Someone) -> Response:
     """Delete one that was pushed; refused while something uses it."""
     return visit.changed(
-        lambda: pushed_images.delete_pushed(visit.who, visit.form.text("image")),
+        lambda: pushed_images.delete_pushed(visit.context, visit.caller, visit.form.text("image")),
         lambda refused: _show(visit, refused),
         "/images",
         "deleted",

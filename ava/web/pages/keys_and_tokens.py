@@ -21,8 +21,8 @@ def _keys(visit: PageRequest, refused: ApiError | None = None) -> Response:
     return visit.page(
         "keys.html",
         refused=refused,
-        ssh=keys.list_keys(visit.who, "ssh"),
-        deploy=keys.list_keys(visit.who, "deploy"),
+        ssh=keys.list_keys(visit.context, visit.caller, "ssh"),
+        deploy=keys.list_keys(visit.context, visit.caller, "deploy"),
         # A private key that was refused is not sent back.
         values={k: v for k, v in visit.form.items() if k != "value" or visit.form.get("kind") == "ssh"},
     )
@@ -43,7 +43,9 @@ def put_key(visit: Someone) -> Response:
         field = "private_key" if form.get("kind") == "deploy" else "value"
         value = form.text("value") + ("\n" if field == "private_key" else "")
         body = forms.as_model(KeyPut, {field: value if value.strip() else None})
-        keys.put_key(visit.who, "deploy" if field == "private_key" else "ssh", name, body, new=True)
+        keys.put_key(
+            visit.context, visit.caller, "deploy" if field == "private_key" else "ssh", name, body, new=True
+        )
     except ApiError as refused:
         return _keys(visit, refused)
     return visit.go("/keys", done="stored")
@@ -52,7 +54,7 @@ def put_key(visit: Someone) -> Response:
 @routes.post("/keys/{kind}/{name}/delete")
 def delete_key(kind: KeyKind, name: Annotated[KeyName, Path()], visit: Someone) -> Response:
     """Remove a key."""
-    keys.delete_key(visit.who, kind, name)
+    keys.delete_key(visit.context, visit.caller, kind, name)
     return visit.go("/keys", done="deleted")
 
 
@@ -63,8 +65,8 @@ def _tokens(
         "tokens.html",
         status,
         refused=refused,
-        tokens=tokens.list_tokens(visit.who),
-        most=visit.services.config.token_days,
+        tokens=tokens.list_tokens(visit.context, visit.caller),
+        most=visit.context.config.token_days,
         made=made,
         values=visit.form,
     )
@@ -89,7 +91,7 @@ def make_token(visit: Someone) -> Response:
                 "scopes": [form.text("scope")] if form.text("scope") else None,
             },
         )
-        made = tokens.make_token(visit.who, body)
+        made = tokens.make_token(visit.context, visit.caller, body)
     except ApiError as refused:
         return _tokens(visit, refused)
     return _tokens(visit, made=made.token, status=201)
@@ -98,5 +100,5 @@ def make_token(visit: Someone) -> Response:
 @routes.post("/tokens/{id}/end")
 def end_token(id: Ref, visit: Someone) -> Response:
     """End one of one's own tokens."""
-    tokens.end_token(visit.who, id)
+    tokens.end_token(visit.context, visit.caller, id)
     return visit.go("/tokens", done="ended")

@@ -14,6 +14,7 @@ from ava.schemas.data_sets import DataSetsQuery
 from ava.schemas.definitions import DefinitionMake, RunMake
 from ava.schemas.runs import ClusterOut, DefinitionOut, NodeOut
 from ava.services import data_sets, definitions, groups, images, queues
+from ava.services.auth.authorization import authorize
 from ava.services.runs import capacity, runs, submit
 from ava.web import definition_form, forms, labels
 from ava.web.i18n import N_
@@ -41,7 +42,7 @@ def _page(
     again: str = "",
 ) -> Response:
     kind = KINDS[plural]
-    told = capacity.shown(visit.services)
+    told = capacity.shown(visit.context)
     found = refused.problems if refused else ()
     return visit.page(
         "make.html",
@@ -54,14 +55,14 @@ def _page(
         again=again,
         errors=_by_field(found, like, visit.form),
         cluster=told,
-        group=visit.who.me.default_group,
+        group=visit.caller.me.default_group,
         images=[
             {"value": row.name, "label": row.title or row.image}
-            for row in images.list_images(visit.who)
+            for row in images.list_images(visit.context, visit.caller)
             if not row.uses or kind in row.uses
         ],
         data_sets=_data_sets(visit),
-        disks=bool((ways := visit.services.config.workbenches) and ways.disks),
+        disks=bool((ways := visit.context.config.workbenches) and ways.disks),
         chosen_sets=_chosen(visit, values, "data_set"),
         written_sets=_chosen(visit, values, "data_write"),
         # Whether something is filled in that is else out of sight.
@@ -73,8 +74,8 @@ def _page(
 
 def _data_sets(visit: PageRequest) -> list[dict[str, str]]:
     """Return the data sets that may be named: one's own by name, others by id."""
-    me = visit.who.me.name
-    found = data_sets.list_data_sets(visit.who, DataSetsQuery(limit=200)).items
+    me = visit.caller.me.name
+    found = data_sets.list_data_sets(visit.context, visit.caller, DataSetsQuery(limit=200)).items
     return [{"value": d.name if d.owner == me else d.id, "name": d.name, "owner": d.owner} for d in found]
 
 
@@ -90,9 +91,9 @@ def _options(visit: PageRequest, told: ClusterOut) -> dict[str, Any]:
     say = visit.words
     nodes = [n for n in sorted_nodes(told.nodes) if n.open]
     models = [m for m in by_model(told.nodes) if m.name]
-    stored = sorted(visit.services.store.keys(visit.who.me.name, "deploy"))
+    stored = sorted(visit.context.store.keys(visit.caller.me.name, "deploy"))
     return {
-        "queues_options": [(q.name, q.name) for q in queues.list_queues(visit.who)],
+        "queues_options": [(q.name, q.name) for q in queues.list_queues(visit.context, visit.caller)],
         "model_options": [
             ("", say("any")),
             *((m.name, say("%(name)s (%(n)s free)", name=m.name, n=m.free)) for m in models),
@@ -122,10 +123,10 @@ def _by_field(found: Sequence[Problem], like: str, form: forms.Form) -> dict[str
 
 def _new(visit: PageRequest, plural: str) -> Response:
     kind, asked = KINDS[plural], visit.request.query_params
-    visit.who.may("definitions.make")
+    authorize(visit.context, visit.caller, "definitions.make")
     copied = asked.get("copy", "")
     if edited := asked.get("from") or copied:
-        stored = definitions.show_definition(visit.who, edited)
+        stored = definitions.show_definition(visit.context, visit.caller, edited)
         if stored.kind != kind or not definition_form.covers(stored.spec, kind):
             raise conflict(
                 "form-too-small",
@@ -149,8 +150,8 @@ def _new(visit: PageRequest, plural: str) -> Response:
 
 def _own(visit: PageRequest, kind: str, id: str) -> DefinitionOut:
     """Return a definition of one's own that is edited; 404 for another user's, and for one of another kind."""
-    found = definitions.show_definition(visit.who, id)
-    if found.owner != visit.who.me.name or found.kind != kind:
+    found = definitions.show_definition(visit.context, visit.caller, id)
+    if found.owner != visit.caller.me.name or found.kind != kind:
         raise missing(f"{kind} {id}", "edit")
     return found
 
@@ -200,7 +201,7 @@ def _make(visit: PageRequest, plural: str) -> Response:
         plain = definition_form.spec_of(form, kind, like)
         if form.get("do") == "store":
             body = forms.as_model(DefinitionMake, {"name": name, "spec": plain, "replace": bool(edited)})
-            definitions.make_definition(visit.who, body)
+            definitions.make_definition(visit.context, visit.caller, body)
             return visit.go(f"/{plural}", done="stored")
         made = forms.as_model(
             RunMake,
@@ -211,7 +212,7 @@ def _make(visit: PageRequest, plural: str) -> Response:
                 "replace": bool(edited),
             },
         )
-        run = runs.make_run(visit.who, made)
+        run = runs.make_run(visit.context, visit.caller, made)
     except ApiError as refused:
         values = dict(form) | {"name": name, "key": form.given("key") or forms.new_key()}
         return _page(visit, plural, values, like, refused, again=edited)
@@ -237,17 +238,20 @@ def check_service(visit: Someone) -> Response:
 
 
 def _check(visit: PageRequest, kind: str) -> Response:
-    form, like, who = visit.form, _like(visit, kind), visit.who
-    who.may("definitions.make")
+    form, like = visit.form, _like(visit, kind)
+    authorize(visit.context, visit.caller, "definitions.make")
     found: list[Problem] = []
     asks = None
     try:
         plain = definition_form.spec_of(form, kind, like)
         body = forms.as_model(DefinitionMake, {"name": form.text("name"), "spec": plain})
         asks = body.spec.asks()
-        found = submit.wrong(who, who.me, body.spec)
+        found = submit.wrong(visit.context, visit.caller, visit.caller.me, body.spec)
         if not form.text("edit"):
-            found = [*found, *submit.taken_name(who, Kind(kind), body.name, body.spec)]
+            found = [
+                *found,
+                *submit.taken_name(visit.context, visit.caller, Kind(kind), body.name, body.spec),
+            ]
     except ApiError as refused:
         found = list(refused.problems)
     empty = {name for name in ("name", "image") if not form.text(name)}
@@ -265,8 +269,8 @@ def _check(visit: PageRequest, kind: str) -> Response:
 
 def _asked(visit: PageRequest, asks: Resources | None) -> dict[str, Any]:
     """Return what the form asks for beside what the group that is charged has left."""
-    name = visit.who.me.default_group
-    group = groups.show_group(visit.who, name) if name else None
+    name = visit.caller.me.default_group
+    group = groups.show_group(visit.context, visit.caller, name) if name else None
     return {"asks": asks, "charged": group, "short": _short(asks, group)}
 
 

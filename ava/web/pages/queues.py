@@ -36,8 +36,7 @@ def _target(form: forms.Form) -> tuple[str, bool]:
 
 
 def _queues(visit: PageRequest, refused: ApiError | None = None, about: str = "") -> Response:
-    who = visit.who
-    found = queues.list_queues(who)
+    found = queues.list_queues(visit.context, visit.caller)
     edited = next((q for q in found if q.name == visit.request.query_params.get("edit")), None)
     values: object = visit.form
     if edited is not None and not visit.form:
@@ -54,7 +53,7 @@ def _queues(visit: PageRequest, refused: ApiError | None = None, about: str = ""
         queues=found,
         pool_options=[
             ("", visit.words("as the run needs")),
-            *((p.name, p.name) for p in queues.list_pools(who)),
+            *((p.name, p.name) for p in queues.list_pools(visit.context, visit.caller)),
         ],
         values=values,
         edited=_edited(visit, edited.name if edited is not None else ""),
@@ -83,7 +82,7 @@ def put_queue(visit: Someone) -> Response:
                 "priority": forms.whole(form.text("priority")),
             },
         )
-        queues.put_queue(visit.who, name, body, known=known)
+        queues.put_queue(visit.context, visit.caller, name, body, known=known)
     except ApiError as refused:
         if refused.status == 403:
             raise
@@ -95,7 +94,7 @@ def put_queue(visit: Someone) -> Response:
 def delete_queue(name: Ref, visit: Someone) -> Response:
     """Delete a queue; refused while a run in it has not finished."""
     return visit.changed(
-        lambda: queues.delete_queue(visit.who, name),
+        lambda: queues.delete_queue(visit.context, visit.caller, name),
         partial(_queues, visit, about="deleted"),
         "/queues",
         "deleted",
@@ -105,12 +104,12 @@ def delete_queue(name: Ref, visit: Someone) -> Response:
 @routes.get("/queues/{name}")
 def waiting(name: Ref, visit: Someone) -> Response:
     """Show what waits in a queue; other people's runs have no names."""
-    found = queues.list_waiting(visit.who, name)
+    found = queues.list_waiting(visit.context, visit.caller, name)
     return visit.page("waiting.html", name=name, rows=found[:200], more=max(0, len(found) - 200))
 
 
 def _pools(visit: PageRequest, refused: ApiError | None = None, about: str = "") -> Response:
-    found = queues.list_pools(visit.who)
+    found = queues.list_pools(visit.context, visit.caller)
     edited = next((p for p in found if p.name == visit.request.query_params.get("edit")), None)
     values: object = visit.form
     if edited is not None and not visit.form:
@@ -154,7 +153,7 @@ def put_pool(visit: Someone) -> Response:
             "gpu_slots": forms.whole(form.text("gpu_slots")),
         }
         body = forms.as_model(PoolPut, {k: v for k, v in given.items() if v is not None})
-        queues.put_pool(visit.who, name, body, known=known)
+        queues.put_pool(visit.context, visit.caller, name, body, known=known)
     except ApiError as refused:
         if refused.status == 403:
             raise
@@ -166,7 +165,7 @@ def put_pool(visit: Someone) -> Response:
 def delete_pool(name: Ref, visit: Someone) -> Response:
     """Delete a pool; refused while a queue names it or a run goes to it."""
     return visit.changed(
-        lambda: queues.delete_pool(visit.who, name),
+        lambda: queues.delete_pool(visit.context, visit.caller, name),
         partial(_pools, visit, about="deleted"),
         "/pools",
         "deleted",

@@ -15,6 +15,7 @@ from ava.schemas.model_services import Scale
 from ava.schemas.runs import RunsQuery
 from ava.services import definitions, model_services
 from ava.services.auth.caller import Caller
+from ava.services.context import Context
 from ava.services.runs import runs
 from ava.services.workbenches import workbenches
 from ava.web import definition_form, forms, labels
@@ -34,7 +35,7 @@ def list_runs(visit: Someone) -> Response:
     query = forms.as_model(
         RunsQuery, chosen | {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
     )
-    found = runs.list_runs(visit.who, query)
+    found = runs.list_runs(visit.context, visit.caller, query)
     return visit.page(
         "runs.html",
         runs=found.items,
@@ -47,29 +48,32 @@ def list_runs(visit: Someone) -> Response:
 
 def _run(visit: PageRequest, id: str) -> dict[str, Any]:
     """Return what the page of a run shows."""
-    who = visit.who
-    found = runs.find_run(who, id, "runs.show")
-    run = runs.with_states(who, [found])[0]
-    pods = runs.list_pods(who, id)
+    found = runs.find_run(visit.context, visit.caller, id, "runs.show")
+    run = runs.with_states(visit.context, visit.caller, [found])[0]
+    pods = runs.list_pods(visit.context, visit.caller, id)
     return {
         "run": run,
         "ended": found.phase is Phase.FINISHED,
         "pods": [p for p in pods if p.attempt == run.attempt],
         "former": [p for p in pods if p.attempt != run.attempt],
-        "why": runs.explain(who, id),
-        "mine": found.owner == who.me.name,
+        "why": runs.explain(visit.context, visit.caller, id),
+        "mine": found.owner == visit.caller.me.name,
         "spec": found.spec,
-        "service": model_services.show_service(who, id) if found.kind is Kind.SERVICE else None,
-        "bench": workbenches.show_workbench(who, found.definition) if _is_bench(who, found) else None,
+        "service": model_services.show_service(visit.context, visit.caller, id)
+        if found.kind is Kind.SERVICE
+        else None,
+        "bench": workbenches.show_workbench(visit.context, visit.caller, found.definition)
+        if _is_bench(visit.context, visit.caller, found)
+        else None,
     }
 
 
-def _is_bench(who: Caller, run: Run) -> bool:
+def _is_bench(context: Context, caller: Caller, run: Run) -> bool:
     """Whether a run is of a workbench that is still stored."""
     if run.kind is not Kind.WORKBENCH:
         return False
     try:
-        who.services.store.definition(run.definition)
+        context.store.definition(run.definition)
     except ApiError as refused:
         if refused.status != 404:
             raise
@@ -99,7 +103,7 @@ def now(id: Ref, visit: Someone) -> Response:
 @routes.post("/runs/{id}/stop")
 def stop(id: Ref, visit: Someone) -> Response:
     """Ask for the end of a run."""
-    runs.stop_run(visit.who, id)
+    runs.stop_run(visit.context, visit.caller, id)
     return visit.go(f"/runs/{id}", done="stopped")
 
 
@@ -109,7 +113,7 @@ def scale(id: Ref, visit: Someone) -> Response:
 
     def change() -> None:
         body = forms.as_model(Scale, {"replicas": forms.whole(visit.form.text("replicas"))})
-        model_services.scale(visit.who, id, body)
+        model_services.scale(visit.context, visit.caller, id, body)
 
     return visit.changed(change, partial(_page, visit, id), f"/runs/{id}", "scaled")
 
@@ -118,5 +122,5 @@ def scale(id: Ref, visit: Someone) -> Response:
 def again(id: Ref, visit: Someone) -> Response:
     """Start a stored definition; the key of the form makes two clicks one run."""
     body = forms.as_model(Start, {"key": visit.form.given("key")})
-    run = definitions.start(visit.who, id, body)
+    run = definitions.start(visit.context, visit.caller, id, body)
     return visit.go(f"/runs/{run.id}", done="started")

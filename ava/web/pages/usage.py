@@ -21,18 +21,20 @@ MONTHS = 24
 @routes.get("/usage")
 def show(visit: Someone) -> Response:
     """Show a month."""
-    asked, who = visit.request.query_params, visit.who
-    now = visit.services.clock()
+    asked = visit.request.query_params
+    now = visit.context.clock()
     chosen = {name: asked[name] for name in ("month", "group", "user") if asked.get(name)}
     chosen.setdefault("month", f"{now:%Y-%m}")
     query = forms.as_model(UsageQuery, chosen)
-    found = report(who, query)
+    found = report(visit.context, visit.caller, query)
     return visit.page(
         "usage.html",
         rows=sorted(found.rows, key=lambda r: (-r.gpu_hours, -r.cpu_hours, r.group, r.user)),
         chosen=chosen,
         months=months(now),
-        groups=groups.list_groups(who, GroupsQuery(limit=200, all=who.me.admin)).items,
+        groups=groups.list_groups(
+            visit.context, visit.caller, GroupsQuery(limit=200, all=visit.caller.me.admin)
+        ).items,
         csv=f"/api/v1/usage?{urlencode({**chosen, 'format': 'csv'})}",
     )
 

@@ -10,6 +10,7 @@ from ava.schemas.common import GroupName
 from ava.schemas.users import GroupsQuery, InvitationOut, PasswordChange, UserChange, UserMake, UsersQuery
 from ava.services import groups, serializers, users
 from ava.services.auth import invitations
+from ava.services.auth.authorization import authorize
 from ava.web import forms, offboarding
 from ava.web.request import PageRequest, Someone
 
@@ -21,7 +22,7 @@ def _list(visit: PageRequest, refused: ApiError | None = None, about: str = "new
     asked = visit.request.query_params
     state = asked.get("state") or ("pending" if about == "approval" else None)
     query = forms.as_model(UsersQuery, {"state": state, "limit": PAGE, "after": asked.get("after") or None})
-    found = users.list_users(visit.who, query)
+    found = users.list_users(visit.context, visit.caller, query)
     return visit.page(
         "users.html",
         refused=refused,
@@ -36,7 +37,7 @@ def _list(visit: PageRequest, refused: ApiError | None = None, about: str = "new
 
 
 def _all_groups(visit: PageRequest) -> list[str]:
-    found = groups.list_groups(visit.who, GroupsQuery(all=True, limit=500))
+    found = groups.list_groups(visit.context, visit.caller, GroupsQuery(all=True, limit=500))
     return [group.name for group in found.items]
 
 
@@ -60,12 +61,12 @@ def make(visit: Someone) -> Response:
                 "admin": form.get("admin") == "1",
             },
         )
-        users.make_user(visit.who, body)
+        users.make_user(visit.context, visit.caller, body)
     except ApiError as refused:
-        if refused.status == 403 and not visit.who.me.admin:
+        if refused.status == 403 and not visit.caller.me.admin:
             raise
         return _list(visit, refused)
-    if body.password is None and not invitations.elsewhere(visit.services, body.admin):
+    if body.password is None and not invitations.elsewhere(visit.context, body.admin):
         return invite(body.name, visit)
     return visit.go(f"/admin/users/{body.name}", done="saved")
 
@@ -77,16 +78,16 @@ def _show(
     about: str = "",
     made: InvitationOut | None = None,
 ) -> Response:
-    found = users.show_user(visit.who, name)
-    visit.who.may("users.list")
-    theirs = visit.services.store.groups(user=found.name, limit=200).items
+    found = users.show_user(visit.context, visit.caller, name)
+    authorize(visit.context, visit.caller, "users.list")
+    theirs = visit.context.store.groups(user=found.name, limit=200).items
     return visit.page(
         "user.html",
         201 if made else 200,
         refused=refused,
         about=about,
         made=made,
-        invitable=found.state == "active" and not invitations.elsewhere(visit.services, found.admin),
+        invitable=found.state == "active" and not invitations.elsewhere(visit.context, found.admin),
         link=f"https://{visit.request.url.netloc}/invitation#{made.invitation}" if made else "",
         user=found,
         theirs=[serializers.group(group) for group in theirs],
@@ -103,8 +104,8 @@ def show(name: Ref, visit: Someone) -> Response:
 @routes.get("/admin/users/{name}/disable")
 def disabling(name: Ref, visit: Someone) -> Response:
     """Show what a person runs before they are shut out."""
-    found = users.show_user(visit.who, name)
-    visit.who.may("users.change", what=f"user {found.name}", where="path.name")
+    found = users.show_user(visit.context, visit.caller, name)
+    authorize(visit.context, visit.caller, "users.change", what=f"user {found.name}", where="path.name")
     return offboarding.page(visit, found.name)
 
 
@@ -128,9 +129,9 @@ def change(name: Ref, visit: Someone) -> Response:
         )
         return _list(visit, ApiError(422, problem), "approval")
     try:
-        users.change_user(visit.who, name, body)
+        users.change_user(visit.context, visit.caller, name, body)
         if group is not None:
-            groups.add_member(visit.who, forms.one(GroupName, group, "group"), name)
+            groups.add_member(visit.context, visit.caller, forms.one(GroupName, group, "group"), name)
     except ApiError as refused:
         if refused.status in (403, 404):
             raise
@@ -143,7 +144,7 @@ def change(name: Ref, visit: Someone) -> Response:
 @routes.post("/admin/users/{name}/delete")
 def delete(name: Ref, visit: Someone) -> Response:
     """Remove an account that nobody has approved."""
-    users.remove_user(visit.who, name)
+    users.remove_user(visit.context, visit.caller, name)
     return visit.go("/admin/users?state=pending", done="deleted")
 
 
@@ -152,9 +153,9 @@ def password(name: Ref, visit: Someone) -> Response:
     """Set a password."""
     try:
         body = forms.as_model(PasswordChange, {"new": visit.form.get("new", "")})
-        users.set_password(visit.who, name, body)
+        users.set_password(visit.context, visit.caller, name, body)
     except ApiError as refused:
-        if refused.status == 404 or not visit.who.me.admin:
+        if refused.status == 404 or not visit.caller.me.admin:
             raise
         return _show(visit, name, refused, "password")
     return visit.go(f"/admin/users/{name}", done="password")
@@ -164,7 +165,7 @@ def password(name: Ref, visit: Someone) -> Response:
 def invite(name: Ref, visit: Someone) -> Response:
     """Make an invitation; the answer alone shows it."""
     try:
-        made = users.invite(visit.who, name)
+        made = users.invite(visit.context, visit.caller, name)
     except ApiError as refused:
         if refused.status in (403, 404):
             raise
@@ -176,7 +177,7 @@ def invite(name: Ref, visit: Someone) -> Response:
 def send_confirmation(name: Ref, visit: Someone) -> Response:
     """Send the link again by which a user confirms an address."""
     return visit.changed(
-        lambda: users.send_confirmation(visit.who, name),
+        lambda: users.send_confirmation(visit.context, visit.caller, name),
         lambda refused: _show(visit, name, refused, "email"),
         f"/admin/users/{name}",
         "confirmation-sent",
@@ -186,5 +187,7 @@ def send_confirmation(name: Ref, visit: Someone) -> Response:
 @routes.post("/admin/users/{name}/groups")
 def join(name: Ref, visit: Someone) -> Response:
     """Put a person into a group."""
-    groups.add_member(visit.who, forms.one(GroupName, visit.form.text("group"), "group"), name)
+    groups.add_member(
+        visit.context, visit.caller, forms.one(GroupName, visit.form.text("group"), "group"), name
+    )
     return visit.go(f"/admin/users/{name}", done="saved")

@@ -371,7 +371,7 @@ def test_an_upload_beyond_the_space_is_cut_while_it_comes_and_leaves_nothing(tow
 def _caller(town: Town) -> Any:
     from ava.services.auth.caller import Caller
 
-    return Caller(town.served.services, "here", town.served.store.user("ann"))
+    return Caller("here", town.served.store.user("ann"))
 
 
 def test_while_nobody_counts_nobody_pushes_and_everybody_pulls(town: Town) -> None:

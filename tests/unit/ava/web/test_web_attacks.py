@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ava.domain.model import PodState
-from ava.services.auth.caller import COOKIE
+from ava.http.cookies import SESSION
 from ava.services.auth.login import KNOWN
 from ava.web import assets
 from ava.web.request import FORM_COOKIE, local
@@ -94,29 +94,29 @@ def test_nobody_is_logged_in_from_elsewhere(site: Site) -> None:
     victim = Browser(site)
     answer = victim.ask("POST", "/login", data={"name": "eve", "password": WORD})
     assert answer.status_code == 403
-    assert COOKIE not in victim.cookies
+    assert SESSION not in victim.cookies
     # Nor with a token that the attacker got for a browser of their own.
     attacker = Browser(site)
     attacker.open("/login")
     answer = victim.ask("POST", "/login", data={"name": "eve", "password": WORD, "csrf": attacker.csrf()})
-    assert (answer.status_code, COOKIE in victim.cookies) == (403, False)
+    assert (answer.status_code, SESSION in victim.cookies) == (403, False)
 
 
 def test_a_session_is_new_at_each_log_in_and_gone_with_the_log_out(site: Site) -> None:
     attacker = Browser(site).log_in("eve")
-    fixed = attacker.cookies[COOKIE]
+    fixed = attacker.cookies[SESSION]
     victim = Browser(site)
-    victim.cookies[COOKIE] = fixed
+    victim.cookies[SESSION] = fixed
     victim.open("/account")
     victim.send("/logout")
     victim.log_in("ann")
-    assert victim.cookies[COOKIE] != fixed
+    assert victim.cookies[SESSION] != fixed
     assert attacker.ask("GET", "/runs").status_code == 303
-    kept = victim.cookies[COOKIE]
+    kept = victim.cookies[SESSION]
     answer = victim.send("/logout")
-    assert (answer.status_code, COOKIE in victim.cookies) == (303, False)
+    assert (answer.status_code, SESSION in victim.cookies) == (303, False)
     thief = Browser(site)
-    thief.cookies[COOKIE] = kept
+    thief.cookies[SESSION] = kept
     assert thief.ask("GET", "/runs").headers["location"].startswith("/login")
 
 
@@ -127,7 +127,7 @@ def test_cookies_are_for_this_host_over_tls_and_for_no_script(site: Site) -> Non
     browser.shown = page
     cookies += browser.send("/login", {"name": "ann", "password": WORD}).headers.get_list("set-cookie")
     set_now = [c for c in cookies if "max-age=0" not in c.lower()]
-    assert {c.partition("=")[0] for c in set_now} == {FORM_COOKIE, COOKIE, KNOWN}
+    assert {c.partition("=")[0] for c in set_now} == {FORM_COOKIE, SESSION, KNOWN}
     for cookie in set_now:
         parts = {part.strip().lower() for part in cookie.split(";")}
         # The form of a login alone has any use for the cookie that knows a browser.
