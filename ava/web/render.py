@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -14,9 +14,6 @@ from markupsafe import Markup, escape
 from ava.web import assets, labels
 from ava.web.i18n import LANGUAGES, Translator, catalogue, moment
 from ava.web.nodes import has_room
-
-if TYPE_CHECKING:
-    from ava.web.request import PageRequest
 
 FOLDER = Path(__file__).with_name("templates")
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -72,10 +69,8 @@ def limited(used: int, most: int | None) -> float:
     return 100.0 if most <= 0 and used > 0 else 0.0 if most <= 0 else min(100.0, 100.0 * used / most)
 
 
-def page(visit: PageRequest, template: str, data: Mapping[str, Any]) -> str:
+def page(words: Translator, template: str, now: datetime, data: Mapping[str, Any]) -> str:
     """Return a page's text."""
-    now = visit.context.clock()
-    words = visit.words
 
     def ago(value: datetime | None) -> Markup:
         if value is None:
@@ -83,20 +78,7 @@ def page(visit: PageRequest, template: str, data: Mapping[str, Any]) -> str:
         said, whole = words.ago(value, now), words.time(value)
         return Markup('<time datetime="{}" title="{}">{}</time>').format(value.isoformat(), whole, said)
 
-    path = visit.request.url.path
-    given: dict[str, Any] = {
-        "visit": visit,
-        "me": visit.caller.user,
-        "csrf": visit.csrf,
-        "now": now,
-        "ago": ago,
-        "path": path,
-        "here": path + (f"?{visit.request.url.query}" if visit.request.url.query else ""),
-        "done": labels.DONE.get(visit.request.query_params.get("done", ""), ""),
-        "problems": (),
-        "errors": {},
-        "registration": visit.context.config.form_open,
-    }
+    given = {"now": now, "ago": ago, "problems": (), "errors": {}}
     return environment(words.language).get_template(template).render(given | dict(data))
 
 

@@ -24,7 +24,7 @@ from ava.services.auth.authentication import by_session
 from ava.services.auth.caller import Caller, csrf, new_secret
 from ava.services.auth.permissions import unauthenticated
 from ava.services.context import Context
-from ava.web import forms, i18n, render
+from ava.web import forms, i18n, labels, render
 
 FORM_COOKIE = "__Host-ava-form"
 """Of who is not logged in: a random number, so that nobody logs others in from elsewhere."""
@@ -80,13 +80,26 @@ class PageRequest:
         if refused is not None:
             status = refused.status
             data = {"errors": forms.by_field(refused.problems)} | data | {"problems": refused.problems}
-        text = render.page(self, template, data)
+        text = render.page(self.words, template, self.context.clock(), self._common() | data)
         answer = HTMLResponse(text, status, self.headers())
         if self.fresh:
             answer.set_cookie(
                 FORM_COOKIE, self.fresh, path="/", secure=True, httponly=True, samesite="lax", max_age=86400
             )
         return answer
+
+    def _common(self) -> dict[str, Any]:
+        """Return what templates of all pages show."""
+        url = self.request.url
+        return {
+            "me": self.caller.user,
+            "csrf": self.csrf,
+            "path": url.path,
+            "here": url.path + (f"?{url.query}" if url.query else ""),
+            "posted": self.request.method != "GET",
+            "done": labels.DONE.get(self.request.query_params.get("done", ""), ""),
+            "registration": self.context.config.form_open,
+        }
 
     def changed(
         self, change: Callable[[], object], again: Callable[[ApiError], Response], path: str, done: str

@@ -70,9 +70,9 @@ def test_every_page_is_fit_for_everybody(
 ) -> None:
     shown, page = set(), render.page
 
-    def noted(visit, template, data):
+    def noted(words, template, now, data):
         shown.add(template)
-        return page(visit, template, data)
+        return page(words, template, now, data)
 
     monkeypatch.setattr(render, "page", noted)
     assert everywhere(town, lambda page, _: unfit(page), language, color_scheme=theme) == []
