@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from ava.domain.model import Pool
-from ava.domain.placement.capacity import ClusterCapacity, part, rooms
+from ava.domain.placement.capacity import ClusterCapacity, rooms
 from ava.domain.placement.cluster_selector import ANY
 from ava.domain.placement.feasibility import infeasible_reasons
-from ava.domain.placement.pools import pool_for, usable
+from ava.domain.placement.pools import pool_for
 from ava.domain.problems import Problem
 from ava.domain.spec import Spec
-from ava.domain.states import STALE
-from ava.schemas.runs import ClusterOut, NodeOut
-from ava.services import serializers
 from ava.services.context import Context
 
 
@@ -52,27 +48,3 @@ def never(
     return [
         replace(p, where=f"{where}.{p.where}" if not p.where.startswith("pool ") else p.where) for p in fewest
     ]
-
-
-def shown(context: Context) -> ClusterOut:
-    """Return the clusters as users see them: what is free is told only while it is fresh."""
-    signs, told = context.store.heartbeats(), known(context)
-    seen = [signs[part(name)][0] for name in told if part(name) in signs]
-    pools = usable(context.store.pools())
-    fresh = bool(seen) and context.clock() - min(seen) <= STALE
-    nodes = [
-        NodeOut(
-            cluster=name,
-            name=place.name,
-            pools=[p.name for p in pools if p.name in place.pools],
-            gpu_model=place.model,
-            gpu_slots=place.slots,
-            open=place.open,
-            capacity=serializers.amounts(place.size),
-            free=serializers.amounts(place.free),
-        )
-        for name, room in sorted(told.items())
-        for place in room.nodes
-    ]
-    oldest: datetime | None = min(seen) if seen else None
-    return ClusterOut(seen=oldest, fresh=fresh, clusters=sorted(context.config.clusters), nodes=nodes)

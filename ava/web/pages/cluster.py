@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.services.auth.authorization import authorize
-from ava.services.runs import capacity
+from ava.services.cluster import show_cluster
 from ava.web.nodes import by_model, sorted_nodes
 from ava.web.request import Someone
 
@@ -15,7 +14,6 @@ routes = APIRouter()
 @routes.get("/nodes")
 def nodes(visit: Someone) -> Response:
     """Show what can be had now (A-SC8)."""
-    authorize(visit.context, visit.caller, "cluster.show")
-    told = capacity.shown(visit.context)
+    told = show_cluster(visit.context, visit.caller)
     template = "nodes_part.html" if visit.partial else "nodes.html"
     return visit.page(template, cluster=told, models=by_model(told.nodes), nodes=sorted_nodes(told.nodes))

@@ -8,8 +8,8 @@ from ava.domain.model import UserState
 from ava.schemas.runs import RunsQuery
 from ava.schemas.users import GroupsQuery
 from ava.services import groups
-from ava.services.auth.authorization import authorize
-from ava.services.runs import capacity, runs
+from ava.services.cluster import show_cluster
+from ava.services.runs import runs
 from ava.web.nodes import by_model, sorted_nodes
 from ava.web.request import Someone
 
@@ -22,8 +22,7 @@ SHOWN = 20
 def home(visit: Someone) -> Response:
     """Show the first page."""
     mine = groups.list_groups(visit.context, visit.caller, GroupsQuery(limit=100)).items
-    authorize(visit.context, visit.caller, "cluster.show")
-    told = capacity.shown(visit.context)
+    told = show_cluster(visit.context, visit.caller)
     open_runs = [
         run
         for phase in ("admitted", "queued")

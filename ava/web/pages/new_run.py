@@ -15,7 +15,8 @@ from ava.schemas.definitions import DefinitionMake, RunMake
 from ava.schemas.runs import ClusterOut, DefinitionOut, NodeOut
 from ava.services import data_sets, definitions, groups, images, queues
 from ava.services.auth.authorization import authorize
-from ava.services.runs import capacity, runs, submit
+from ava.services.cluster import show_cluster
+from ava.services.runs import runs, submit
 from ava.web import definition_form, forms, labels
 from ava.web.i18n import N_
 from ava.web.nodes import by_model, sorted_nodes
@@ -42,7 +43,7 @@ def _page(
     again: str = "",
 ) -> Response:
     kind = KINDS[plural]
-    told = capacity.shown(visit.context)
+    told = show_cluster(visit.context, visit.caller)
     found = refused.problems if refused else ()
     return visit.page(
         "make.html",
