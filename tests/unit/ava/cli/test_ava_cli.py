@@ -119,7 +119,7 @@ def test_the_token_is_not_sent_to_another_server(ann: Run, served: Served) -> No
 def test_a_program_names_a_file_with_its_token(ava: Run, served: Served, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(served.token("ann") + "\n")
-    answer = ava("--server", served.url, "--token-file", str(file), "group", "list", "--json")
+    answer = ava("--server", served.url, "--token-file", str(file), "groups", "--json")
     assert [g["name"] for g in json.loads(answer.out)] == ["vision"]
 
 
@@ -287,7 +287,7 @@ def test_why_tells_each_cause_and_what_to_do(ann: Run, served: Served) -> None:
             )
         ],
     )
-    answer = ann("explain", "mnist")
+    answer = ann("why", "mnist")
     assert answer.code == 0
     for part in ("is queued", "next in its queue", "no room", "0 left; wanted: 1 GPU", "Stop one."):
         assert part in answer.out
@@ -296,7 +296,7 @@ def test_why_tells_each_cause_and_what_to_do(ann: Run, served: Served) -> None:
 def test_why_explains_a_pod_that_fails(ann: Run, served: Served) -> None:
     run = served.run()["id"]
     served.admit(run, "Failed", reason="OOMKilled", exit_code=137)
-    assert "more memory than its limit" in ann("explain", run).out
+    assert "more memory than its limit" in ann("why", run).out
 
 
 def test_list_show_stop_queue_and_groups(ann: Run, served: Served) -> None:
@@ -307,36 +307,36 @@ def test_list_show_stop_queue_and_groups(ann: Run, served: Served) -> None:
     shown = ann("show", "mnist").out
     assert "running" in shown
     assert f"{run}-0-worker-0" in shown
-    assert "default" in ann("queue", "list").out
-    assert "vision" in ann("group", "list").out
+    assert "default" in ann("queue").out
+    assert "vision" in ann("groups").out
     assert "stopping" in ann("stop", run).err
     assert "stopping" in ann("stop", run).err, "twice does no harm"
     assert ann("stop", "r0000000000000").code == 2
 
 
 def test_the_cluster_shows_free_gpus_per_node_and_model_and_how_old_that_is(ann: Run, served: Served) -> None:
-    assert "not said anything" in ann("cluster", "show").err
+    assert "not said anything" in ann("cluster").err
     node = Node("n1", Resources(8, 64_000, 256 * GIB), labels={"ava.io/pool": "gpu"}, model="V100")
     room = snapshot(Cluster(served.store.pools(), [node]), "default", {})
     served.store.heartbeat("scheduler", served.now, {"room": room.as_dict()})
-    answer = ann("cluster", "show")
+    answer = ann("cluster")
     assert [w for w in ("n1", "V100", "8/8", "gpu") if w not in answer.out] == []
     from datetime import timedelta
 
     served.now += timedelta(minutes=5)
-    assert "does not answer" in ann("cluster", "show").err
+    assert "does not answer" in ann("cluster").err
 
 
 def test_the_images_are_shown_with_what_is_in_them(ann: Run, served: Served) -> None:
-    assert "offers none" in ann("image", "list").err
+    assert "offers none" in ann("images").err
     rows = completed({"ava-tensorflow": {"image": "registry.site:5000/tf:1"}})
     served.services.config.images["ava-tensorflow"] = Offered.model_validate(rows["ava-tensorflow"])
-    shown = ann("image", "list").out
+    shown = ann("images").out
     assert [w for w in ("ava-tensorflow", "tensorflow 2.", "3.11", "workbench") if w not in shown] == []
 
 
 def test_pushed_images_are_listed_with_their_space_and_deleted_by_name(ann: Run, served: Served) -> None:
-    assert "ava images mine" not in ann("image", "list").err
+    assert "ava images mine" not in ann("images").err
     counted = pushing(
         served,
         {
@@ -349,21 +349,21 @@ def test_pushed_images_are_listed_with_their_space_and_deleted_by_name(ann: Run,
             "groups/vision": {"used": 100, "images": [image("groups/vision/tf")]},
         },
     )
-    assert "users/ann/…: 3 GiB of 50 GiB, 1 GiB deleted that goes at night" in ann("image", "list").err
-    shown = ann("image", "list", "--mine")
+    assert "users/ann/…: 3 GiB of 50 GiB, 1 GiB deleted that goes at night" in ann("images").err
+    shown = ann("images", "mine")
     assert [w for w in ("users/ann/torch:1", "groups/vision/tf@sha256:aaa") if w not in shown.out] == []
     assert "Nothing more can be pushed: The images of groups/vision take up" in shown.err
-    assert "groups/vision" not in ann("image", "list", "--mine", "--user", "ann").out
-    assert json.loads(ann("image", "list", "--mine", "--group", "vision", "--json").out)[0]["owner"] == "groups/vision"
-    assert ann("image", "list", "--mine", "--group", "a", "--user", "b").code == 2
-    assert "Deleted users/ann/torch:1, users/ann/torch:2." in ann("image", "delete", "users/ann/torch:1").err
+    assert "groups/vision" not in ann("images", "mine", "--user", "ann").out
+    assert json.loads(ann("images", "mine", "--group", "vision", "--json").out)[0]["owner"] == "groups/vision"
+    assert ann("images", "mine", "--group", "a", "--user", "b").code == 2
+    assert "Deleted users/ann/torch:1, users/ann/torch:2." in ann("images", "delete", "users/ann/torch:1").err
     assert len(counted.removed) == 1
-    assert ann("image", "delete", "registry.site:5004/users/ann/torch:2").code == 0
-    refused = ann("image", "delete", "users/ben/torch:1")
+    assert ann("images", "delete", "registry.site:5004/users/ann/torch:2").code == 0
+    refused = ann("images", "delete", "users/ben/torch:1")
     assert (refused.code, "There is no image users/ben/torch:1" in refused.err) == (2, True)
     counted.accounts["users/ann"] = httpx.Response(500)
-    assert ann("image", "list").code == 0
-    assert "does not answer" in ann("image", "list", "--mine").err
+    assert ann("images").code == 0
+    assert "does not answer" in ann("images", "mine").err
 
 
 def test_keys_are_stored_and_listed(ann: Run, tmp_path: Path) -> None:
@@ -371,10 +371,10 @@ def test_keys_are_stored_and_listed(ann: Run, tmp_path: Path) -> None:
     file.write_text(
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh me@laptop\n"
     )
-    assert ann("key", "set", "ssh", "laptop", str(file)).code == 0
-    assert "SHA256:" in ann("key", "list").out
-    assert ann("key", "delete", "ssh", "laptop").code == 0
-    assert json.loads(ann("key", "list", "--json").out) == []
+    assert ann("keys", "put", "ssh", "laptop", str(file)).code == 0
+    assert "SHA256:" in ann("keys", "list").out
+    assert ann("keys", "delete", "ssh", "laptop").code == 0
+    assert json.loads(ann("keys", "list", "--json").out) == []
 
 
 def test_an_administrator_approves_and_makes_groups(ava: Run, served: Served) -> None:
@@ -392,33 +392,33 @@ def test_an_administrator_approves_and_makes_groups(ava: Run, served: Served) ->
         == 0
     )
     ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
-    assert "newcomer" in ava("user", "list", "--state", "pending").out
-    assert ava("user", "approve", "newcomer").code == 0
-    assert ava("group", "create", "speech", "--gpu", "2", "--cpu", "none", "--memory", "64GiB").code == 0
-    assert ava("group", "add-member", "speech", "newcomer").code == 0
+    assert "newcomer" in ava("admin", "users", "--state", "pending").out
+    assert ava("admin", "user", "newcomer", "active").code == 0
+    assert ava("admin", "make-group", "speech", "--gpu", "2", "--cpu", "none", "--memory", "64GiB").code == 0
+    assert ava("admin", "member", "speech", "newcomer").code == 0
     group = served.store.group("speech")
     assert (group.quota.gpu, group.quota.cpu, group.quota.memory) == (2, None, 64 * GIB)
-    assert "groups.join" in ava("audit", "list").out
+    assert "groups.join" in ava("admin", "audit").out
 
 
 def test_an_administrator_is_told_which_runs_go_on_and_stops_them(ava: Run, served: Served) -> None:
     ava("--server", served.url, "login", "-u", "ben", stdin=f"{WORD}\n")
     run = ava("run", "--image", "registry.local/torch:2", "--", "true").out.strip()
     ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
-    answer = ava("group", "remove-member", "vision", "ben")
+    answer = ava("admin", "member", "vision", "ben", "--remove")
     assert answer.code == 0 and run in answer.err and "--remove --stop-runs" in answer.err
-    assert ava("group", "add-member", "vision", "ben", "--stop-runs").code == 2
-    answer = ava("group", "remove-member", "vision", "ben", "--stop-runs")
+    assert ava("admin", "member", "vision", "ben", "--stop-runs").code == 2
+    answer = ava("admin", "member", "vision", "ben", "--remove", "--stop-runs")
     assert answer.code == 0 and run not in answer.err
     assert served.store.run(run).stop is not None
-    assert ava("user", "approve", "ben", "--stop-runs").code == 2
-    assert ava("user", "disable", "ben", "--stop-runs").code == 0
+    assert ava("admin", "user", "ben", "active", "--stop-runs").code == 2
+    assert ava("admin", "user", "ben", "disabled", "--stop-runs").code == 0
 
 
 def test_an_administrator_makes_an_account_and_the_link_for_it(ava: Run, served: Served) -> None:
     ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
-    assert "ava admin invite zoe" in ava("user", "create", "zoe", "zoe@example.org").err
-    answer = ava("user", "invite", "zoe", "nobody")
+    assert "ava admin invite zoe" in ava("admin", "make-user", "zoe", "zoe@example.org").err
+    answer = ava("admin", "invite", "zoe", "nobody")
     # What was made is printed, though the next name is refused.
     assert answer.code == 2 and "nobody" in answer.err
     name, _, link = answer.out.strip().partition(" ")
@@ -427,12 +427,12 @@ def test_an_administrator_makes_an_account_and_the_link_for_it(ava: Run, served:
     sent = {"invitation": link.partition("#")[2], "password": word}
     assert served.call("POST", "/invitations", json=sent).status_code == 204
     assert ava("--server", served.url, "login", "-u", "zoe", stdin=f"{word}\n").code == 0
-    assert ava("user", "invite", "zoe").code == 2
-    assert json.loads(ava("user", "invite", "zoe", "--json").out or "null") is None
+    assert ava("admin", "invite", "zoe").code == 2
+    assert json.loads(ava("admin", "invite", "zoe", "--json").out or "null") is None
 
 
 def test_who_may_not_is_told_so(ann: Run) -> None:
-    answer = ann("user", "list")
+    answer = ann("admin", "users")
     assert (answer.code, "may not" in answer.err) == (2, True)
 
 
@@ -447,7 +447,7 @@ def test_json_is_all_that_standard_output_has(ann: Run, served: Served) -> None:
         ["queue", "default"],
         ["cluster"],
         ["images"],
-        ["image", "list", "--mine"],
+        ["images", "mine"],
         ["usage"],
         ["groups"],
         ["tokens", "list"],
@@ -495,7 +495,7 @@ def test_an_address_that_is_not_confirmed_is_shown_and_its_link_sent_again(
     served: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr("ava.cli.commands.login.password", lambda prompt="": WORD)
+    monkeypatch.setattr("ava.cli.verbs.login.password", lambda prompt="": WORD)
     served.store.set_user("ann", served.now, email="new@example.org")
     assert main.run(["--server", served.url, "login", "-u", "ann"]) == 0
     assert main.run(["account", "show"]) == 0
