@@ -164,7 +164,7 @@ def test_all_that_is_open_is_asked_about_in_few_questions(site):
 
 def test_a_key_is_found_by_its_index(site):
     doors, _, _ = site
-    with doors.services.store.engine.connect() as connection:
+    with doors.context.store.engine.connect() as connection:
         query = text("EXPLAIN SELECT user_name FROM keys WHERE value = :line AND kind = 'ssh'")
         plan = connection.execute(query, {"line": key(5)})
         assert "keys_value_idx" in " ".join(row[0] for row in plan)

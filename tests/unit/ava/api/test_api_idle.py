@@ -10,10 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ava.api import internal_auth
 from ava.domain.model import Phase, Run, Topic
 from ava.services.config import Idle, LogStore
-from ava.services.workbenches import idle
+from ava.services.workbenches import access, idle
 from ava.services.workbenches.idle import JUMP, IdleWatcher, PrometheusUses
 from tests.unit.ava.api.test_api_workbenches import GATE, Benches, log_in
 from tests.unit.ava.api.test_api_workbenches import JUMP as SECRET
@@ -120,7 +119,7 @@ def test_a_clock_that_went_back_stops_nothing(room: Room) -> None:
 
 
 def test_an_open_browser_and_an_ssh_session_are_work(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(internal_auth, "SEEN", 0.0)
+    monkeypatch.setattr(access, "SEEN", 0.0)
     site = room.site
     cookie = site.cookie(log_in(site, "ann"), room.bench)
     room.hours(7)
