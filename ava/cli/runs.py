@@ -58,8 +58,7 @@ def wait_until_finished(ava: Client, id: str, *, quiet: bool = False) -> RunOut:
     status: Any = stderr.status("") if stderr.is_terminal and not quiet else nullcontext()
     said = ""
     with status as shown:
-        while True:
-            run = ava.run(id)
+        for run in ava.watch(id):
             if run.state in ENDED:
                 return run
             line = _line(run)
@@ -68,7 +67,7 @@ def wait_until_finished(ava: Client, id: str, *, quiet: bool = False) -> RunOut:
             elif line != said and not quiet:
                 note(line)
             said = line
-            time.sleep(PERIOD)
+    raise AssertionError("a watch ends with the run alone")
 
 
 def _line(run: RunOut) -> str:
@@ -77,32 +76,39 @@ def _line(run: RunOut) -> str:
 
 def follow(ava: Client, id: str, *, tail: int = 100, pod: str | None = None, raw: bool = False) -> None:
     """Print a run's lines as they come until it has ended; before it has begun, tell what it waits for."""
-    if not _begun(ava, id):
-        return
+    _wait_for_log(ava, id)
     several = ava.run(id).pods > 1 and pod is None
     for line in ava.follow(id, tail=tail, pod=pod):
         print_line(line.pod, line.text, several=several, raw=raw)
 
 
-def _begun(ava: Client, id: str) -> bool:
-    """Wait until a run has pods that may have a log; False where it ended without any."""
+def _wait_for_log(ava: Client, id: str) -> None:
+    """Wait until a run has pods that may have a log, or has ended."""
     said = ""
+    for run in ava.watch(id):
+        if _may_have_log(ava, run):
+            return
+        said = _tell(run, said)
+        if run.state == "starting":
+            break
+    # Pods that start change nothing of the run itself.
     began = time.monotonic()
-    while True:
-        run = ava.run(id)
-        if run.state in ENDED:
-            return True
-        if run.state not in ("queued", "starting") or any(p.phase != "Pending" for p in ava.pods(id)):
-            return True
-        line = _line(run)
-        if line != said:
-            note(line)
-            said = line
-        time.sleep(_pause(began))
+    while not _may_have_log(ava, run := ava.run(id)):
+        said = _tell(run, said)
+        time.sleep(SHORT if time.monotonic() - began < SHORT_FOR else PERIOD)
 
 
-def _pause(began: float) -> float:
-    return SHORT if time.monotonic() - began < SHORT_FOR else PERIOD
+def _may_have_log(ava: Client, run: RunOut) -> bool:
+    if run.state not in ("queued", "starting"):
+        return True
+    return any(p.phase != "Pending" for p in ava.pods(run.id))
+
+
+def _tell(run: RunOut, said: str) -> str:
+    line = _line(run)
+    if line != said:
+        note(line)
+    return line
 
 
 def print_line(pod: str, text: str, *, several: bool, raw: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -32,6 +33,10 @@ from ava.schemas.runs import (
 
 Kind = Literal["workbench", "training", "service"]
 Phase = Literal["queued", "admitted", "finished"]
+WAIT_SECONDS = 25
+"""For how long one request waits for a change of a run."""
+LEAST_SECONDS, POLL_SECONDS = 0.25, 1.0
+"""Between two such requests at least, after a change and without one."""
 
 
 class Line(BaseModel):
@@ -115,6 +120,22 @@ class RunsApi(Resource):
     def run(self, id: str) -> RunOut:
         """Return a run."""
         return self._one(RunOut, "GET", f"/runs/{id}")
+
+    def watch(self, id: str) -> Iterator[RunOut]:
+        """Yield a run as it is, and again when it has changed, without an end of its own."""
+        tag: str | None = None
+        while True:
+            begun = time.monotonic()
+            # Of a server that gives no tags it is asked again and again.
+            wait = {"wait": WAIT_SECONDS} if tag else None
+            answer = self._send.send(
+                "GET", f"/runs/{id}", params=wait, headers={"if-none-match": tag} if tag else None
+            )
+            if answer.status_code != httpx.codes.NOT_MODIFIED:
+                tag = answer.headers.get("etag")
+                yield RunOut.model_validate_json(answer.content)
+            least = LEAST_SECONDS if tag and answer.status_code != httpx.codes.NOT_MODIFIED else POLL_SECONDS
+            time.sleep(max(0.0, begun + least - time.monotonic()))
 
     def stop(self, id: str) -> RunOut:
         """Ask for a run's end."""

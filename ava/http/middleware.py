@@ -85,9 +85,9 @@ class Middleware:
                 # Half an answer is out: the connection is cut, so that nobody takes it for a whole one.
                 raise
         finally:
-            route = scope.get("route")
+            route, waited = scope.get("route"), scope["state"].get("waited", 0.0)
             metrics.request(
-                scope["method"], getattr(route, "path", "none"), status, time.perf_counter() - begun
+                scope["method"], getattr(route, "path", "none"), status, time.perf_counter() - begun - waited
             )
 
 

@@ -75,7 +75,7 @@ class Limits(Strict):
             the address and of the whole site.
         submit: runs of one user.
         change: other changes of one user.
-        streams: logs that one user follows at once.
+        streams: logs that one user follows at once, and runs that one waits for.
     """
 
     login_address: Rate = "30/minute"

@@ -9,7 +9,7 @@ _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SECONDS = Histogram(
     "ava_api_request_seconds",
-    "Seconds from a request's head to the end of its answer.",
+    "Seconds from a request's head to the end of its answer, without those that it has asked to wait.",
     ["method", "route"],
     buckets=_BUCKETS,
     registry=REGISTRY,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import Header, Query, Response
+from fastapi import Header, Query, Request, Response
 
 from ava.http.dependencies import CurrentContext, Someone
 from ava.http.routing import Ref, router
 from ava.schemas.common import Paged
 from ava.schemas.definitions import RunMake
 from ava.schemas.runs import PodOut, RunOut, RunsQuery, Why
-from ava.services.runs import runs
+from ava.services.runs import runs, watch
 
 routes = router("runs")
+LONGEST_WAIT = 30
+"""Seconds."""
 
 
 @routes.get("/runs")
@@ -38,10 +40,31 @@ def make_run(
     return run
 
 
-@routes.get("/runs/{id}")
-def show_run(id: Ref, context: CurrentContext, caller: Someone) -> RunOut:
-    """Return a run."""
-    return runs.show_run(context, caller, id)
+@routes.get(
+    "/runs/{id}",
+    response_model=RunOut,
+    responses={304: {"description": "The run is as `If-None-Match` says"}},
+)
+async def show_run(
+    id: Ref,
+    context: CurrentContext,
+    caller: Someone,
+    request: Request,
+    response: Response,
+    wait: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 0,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Any:
+    """Return a run. With `If-None-Match` (the `ETag` of an answer) and `wait` the answer comes once the run has changed.
+
+    It comes after `wait` seconds at the latest, with status 304 where nothing has.
+    """
+    known = if_none_match.removeprefix("W/").strip('"') if if_none_match is not None else None
+    run, waited = await watch.wait_for_change(context, caller, id, known, wait)
+    # What a client has asked to wait is no answer's delay.
+    request.state.waited = waited
+    tag = watch.tag(run)
+    response.headers["etag"] = f'"{tag}"'
+    return Response(status_code=304, headers={"etag": f'"{tag}"'}) if tag == known else run
 
 
 @routes.post("/runs/{id}/stop", status_code=202)

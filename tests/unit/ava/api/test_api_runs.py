@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import ExitStack
 from typing import Any
 
+import httpx
 import pytest
 
 from ava.domain.model import Quota
@@ -12,7 +16,7 @@ from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Node
 from ava.domain.problems import ApiError, Problem
 from ava.domain.resources import Resources
-from tests.unit.ava.api.site import GIB, SPEC, Site, codes, problems
+from tests.unit.ava.api.site import GIB, NOW, SPEC, Site, codes, problems
 
 
 def tell_room(site: Site, *nodes: Node) -> None:
@@ -162,3 +166,55 @@ def test_a_start_that_is_refused_for_the_database_is_away_is_told_so(site: Site)
     del site.store.submit_definition  # type: ignore[method-assign]
     again = site.call("POST", "/runs", "ann", json={"name": "m", "spec": SPEC, "key": "k"})
     assert again.status_code == 201
+
+
+def _wait(site: Site, run: str, tag: str, seconds: int, who: str = "ann") -> httpx.Response:
+    return site.call("GET", f"/runs/{run}?wait={seconds}", who, headers={"if-none-match": tag})
+
+
+def test_a_wait_ends_when_the_run_changes_and_answers_304_where_it_does_not(site: Site) -> None:
+    run = site.run()["id"]
+    tag = site.call("GET", f"/runs/{run}", "ann").headers["etag"]
+    assert _wait(site, run, tag, 0).status_code == 304
+    begun = time.monotonic()
+    same = _wait(site, run, tag, 1)
+    assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
+    assert time.monotonic() - begun >= 1
+    timer = threading.Timer(0.3, lambda: site.store.stop(run, NOW, by="ann"))
+    timer.start()
+    begun = time.monotonic()
+    changed = _wait(site, run, tag, 30)
+    assert (changed.status_code, changed.json()["state"]) == (200, "stopped")
+    assert (changed.headers["etag"] == tag, time.monotonic() - begun < 20) == (False, True)
+    timer.join()
+
+
+def test_who_knows_another_run_than_it_is_now_waits_for_nothing(site: Site) -> None:
+    run = site.run()["id"]
+    for tag in ('"other"', 'W/"other"', "*"):
+        assert _wait(site, run, tag, 30).status_code == 200
+    assert site.call("GET", f"/runs/{run}?wait=30", "ann").status_code == 200
+    assert codes(site.call("GET", f"/runs/{run}?wait=31", "ann")) == ["value-invalid"]
+    assert codes(_wait(site, run, '"other"', 30, "eve")) == ["not-found"]
+
+
+def test_a_wait_ends_with_the_right_to_see_the_run(site: Site) -> None:
+    run = site.run()["id"]
+    tag = site.call("GET", f"/runs/{run}", "ann").headers["etag"]
+    (token,) = site.store.secrets("ann", "token")
+    timer = threading.Timer(0.3, lambda: site.store.end_secret("ann", token["id"]))
+    timer.start()
+    assert codes(_wait(site, run, tag, 30)) == ["not-logged-in"]
+    timer.join()
+
+
+def test_more_waits_than_logs_are_followed_are_answered_at_once(site: Site) -> None:
+    run = site.run()["id"]
+    tag = site.call("GET", f"/runs/{run}", "ann").headers["etag"]
+    most = site.services.config.limits.streams
+    with ExitStack() as held:
+        for _ in range(most):
+            held.enter_context(site.services.rates.one_of(most, "ann waits", "waits"))
+        begun = time.monotonic()
+        assert _wait(site, run, tag, 30).status_code == 304
+        assert time.monotonic() - begun < 20

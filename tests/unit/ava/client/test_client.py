@@ -59,6 +59,29 @@ def test_a_training_is_started_shown_explained_and_stopped(served: Served, ann: 
     assert ann.run(run.id).finished is not None
 
 
+def test_a_run_is_watched_by_one_request_for_each_change(
+    served: Served, ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    send = ann._send.send
+
+    def counted(method: str, path: str, **more: Any) -> httpx.Response:
+        asked.append(more["params"])
+        return send(method, path, **more)
+
+    monkeypatch.setattr(ann._send, "send", counted)
+    run = served.run()["id"]
+    seen = ann.watch(run)
+    assert next(seen).state == "queued"
+    timer = threading.Timer(1.5, served.admit, [run])
+    timer.start()
+    assert next(seen).state in ("starting", "running")
+    timer.join()
+    assert asked[0] is None
+    assert 2 <= len(asked) <= 3
+    assert {str(more) for more in asked[1:]} == {"{'wait': 25}"}
+
+
 def test_all_pages_come_one_after_the_other(served: Served, ann: Client) -> None:
     made = [served.run(name=f"r{i}")["id"] for i in range(7)]
     wanted = made[::-1]
