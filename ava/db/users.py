@@ -131,6 +131,16 @@ class UserStore(IdentityStore):
         return records.user(after)
 
     @writing
+    def replace_password(
+        self, connection: Connection, name: str, password: str, *, keep: str | None = None
+    ) -> None:
+        """Set another password and end all sessions and tokens, but for the one of the id ``keep``."""
+        found = user_row(connection, name, Lock.NO_KEY_UPDATE)
+        connection.execute(users.update().where(users.c.name == found.name).values(password=password))
+        ended = secrets.delete().where(secrets.c.user_name == found.name)
+        connection.execute(ended if keep is None else ended.where(secrets.c.id != keep))
+
+    @writing
     def entered(self, connection: Connection, name: str, now: datetime) -> None:
         """Keep that a person has logged in."""
         connection.execute(users.update().where(users.c.name == name).values(entered=now))

@@ -128,11 +128,8 @@ def set_password(context: Context, caller: Caller, name: str, body: PasswordChan
                         "Give it, or ask an administrator for a new one.",
                     ),
                 )
-        context.store.set_user(found.name, context.clock(), password=context.passwords.hash(body.new))
-        for kind in ("session", "token"):
-            for secret in context.store.secrets(found.name, kind):
-                if not own or secret["id"] != caller.secret_id:
-                    context.store.end_secret(found.name, secret["id"])
+        hashed = context.passwords.hash(body.new)
+        context.store.replace_password(found.name, hashed, keep=caller.secret_id if own else None)
 
 
 def invite(context: Context, caller: Caller, name: str) -> InvitationOut:

@@ -51,10 +51,7 @@ def use(context: Context, invitation: str, password: str) -> User:
     hashed = context.passwords.hash(password)
     if not one_time_links.spend(context, _KIND, invitation, link):
         raise _refused()
-    context.store.set_user(user.name, context.clock(), password=hashed)
-    for kind in ("session", "token"):
-        for secret in context.store.secrets(user.name, kind):
-            context.store.end_secret(user.name, secret["id"])
+    context.store.replace_password(user.name, hashed)
     return user
 
 

@@ -118,3 +118,18 @@ def test_who_is_not_there_is_not_found(world, name):
     for call in (world.store.user, world.store.password):
         assert code(call, name) == (404, "not-found")
     assert code(world.store.set_user, name, NOW, admin=True) == (404, "not-found")
+
+
+def test_another_password_ends_sessions_and_tokens_but_one(world):
+    store = world.store
+    world.person("bob")
+    _, two = (store.add_secret("ann", "session", digit * 64, NOW, until=later(3600)) for digit in "12")
+    store.add_secret("ann", "token", "3" * 64, NOW, until=None)
+    others = store.add_secret("bob", "token", "4" * 64, NOW, until=None)
+    store.replace_password("ann", "h2", keep=two)
+    assert store.password("ann") == "h2"
+    assert [row["id"] for kind in ("session", "token") for row in store.secrets("ann", kind)] == [two]
+    store.replace_password("ann", "h3")
+    assert store.secrets("ann", "session") == []
+    assert [row["id"] for row in store.secrets("bob", "token")] == [others]
+    assert code(store.replace_password, "nobody", "h")[0] == 404
