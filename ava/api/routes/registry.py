@@ -7,17 +7,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ava.domain.names import shown
-from ava.domain.problems import ApiError, Problem
+from ava.domain.problems import ApiError
 from ava.http import errors
 from ava.http.dependencies import caller_by_basic, caller_of, context_of
 from ava.http.responses import Json
 from ava.http.routing import RESPONSES
 from ava.schemas.users import RegistryTokenOut
-from ava.services.auth.authorization import authorize
-from ava.services.registry.images import check_room
-from ava.services.registry.repositories import grant, owned
-from ava.services.registry.tokens import seconds
+from ava.services.registry import access
 
 # Not as strict as the others: clients of the protocol send fields of their own, and a scope several times.
 routes = APIRouter(
@@ -37,30 +33,10 @@ def registry_token(
     their space gets none to push with, and is told so (403).
     """
     context, caller = context_of(request), caller_by_basic(request) or caller_of(request)
-    authorize(context, caller, "registry.token")
-    pushed = context.pushed
-    signer = pushed.signer if pushed else None
-    if pushed is None or signer is None or service != signer.settings.host:
-        raise ApiError(
-            404,
-            Problem(
-                "not-found",
-                "There is no such registry here.",
-                "query.service",
-                shown(service) or "nothing",
-                signer.settings.host if signer else "none: this site's users push no images",
-                "Log in at the site's own registry.",
-            ),
-        )
-    granted = grant(context, caller, scope or ())
-    owners = {"/".join(owned(name)) for name, actions in granted.items() if "push" in actions}
     try:
-        check_room(pushed, sorted(owners))
-    except ApiError as refused:
+        return access.make_token(context, caller, service, scope or ())
+    except access.PushRefused as refused:
         return _told(refused, request.url.path)
-    now = context.clock()
-    token = signer.token(caller, granted, now)
-    return RegistryTokenOut(token=token, access_token=token, expires_in=seconds(granted), issued_at=now)
 
 
 def _told(refused: ApiError, where: str) -> Response:
