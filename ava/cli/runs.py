@@ -1,4 +1,4 @@
-"""Which run is meant, waiting for its end, and its log as it comes."""
+"""Resolving, waiting for and following runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ava.schemas.runs import RunOut
 
 PERIOD = 1.0
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 SHORT, SHORT_FOR = 0.25, 6.0
-"""Seconds between two looks at first, and for how long: a run with its image on the node starts within a few seconds."""
+"""Seconds between the first polls, and for how long: with its image on the node a run starts within a few seconds."""
 ENDED = frozenset({"succeeded", "failed", "stopped", "aborted", "timed-out", "lost"})
 
 
 def resolve_run(ava: Client, text: str) -> str:
-    """Return the id of a run by its id, or of the newest run of a definition by its name; ApiError where there is none."""
+    """Return a run's id, given its id or the name of its definition (then the newest run); ApiError 404."""
     if is_id(text) and _exists(ava, text):
         return text
     for definition in ava.definitions(name=text):
@@ -54,9 +54,9 @@ def _exists(ava: Client, id: str) -> bool:
 
 
 def wait_until_finished(ava: Client, id: str, *, quiet: bool = False) -> RunOut:
-    """Return a run once it has ended; what it does meanwhile is told on a terminal."""
+    """Return a run once it has ended; on a terminal its progress is shown."""
     status: Any = stderr.status("") if stderr.is_terminal and not quiet else nullcontext()
-    said = ""
+    printed = ""
     with status as shown:
         for run in ava.watch(id):
             if run.state in ENDED:
@@ -64,10 +64,10 @@ def wait_until_finished(ava: Client, id: str, *, quiet: bool = False) -> RunOut:
             line = _line(run)
             if shown is not None:
                 shown.update(visible(line))
-            elif line != said and not quiet:
+            elif line != printed and not quiet:
                 note(line)
-            said = line
-    raise AssertionError("a watch ends with the run alone")
+            printed = line
+    raise AssertionError("a run is watched until it has ended")
 
 
 def _line(run: RunOut) -> str:
@@ -75,7 +75,7 @@ def _line(run: RunOut) -> str:
 
 
 def follow(ava: Client, id: str, *, tail: int = 100, pod: str | None = None, raw: bool = False) -> None:
-    """Print a run's lines as they come until it has ended; before it has begun, tell what it waits for."""
+    """Print a run's log until it has ended; before it starts, print what it waits for."""
     _wait_for_log(ava, id)
     several = ava.run(id).pods > 1 and pod is None
     for line in ava.follow(id, tail=tail, pod=pod):
@@ -84,17 +84,17 @@ def follow(ava: Client, id: str, *, tail: int = 100, pod: str | None = None, raw
 
 def _wait_for_log(ava: Client, id: str) -> None:
     """Wait until a run has pods that may have a log, or has ended."""
-    said = ""
+    printed = ""
     for run in ava.watch(id):
         if _may_have_log(ava, run):
             return
-        said = _tell(run, said)
+        printed = _print_state(run, printed)
         if run.state == "starting":
             break
     # Pods that start change nothing of the run itself.
     began = time.monotonic()
     while not _may_have_log(ava, run := ava.run(id)):
-        said = _tell(run, said)
+        printed = _print_state(run, printed)
         time.sleep(SHORT if time.monotonic() - began < SHORT_FOR else PERIOD)
 
 
@@ -104,27 +104,27 @@ def _may_have_log(ava: Client, run: RunOut) -> bool:
     return any(p.phase != "Pending" for p in ava.pods(run.id))
 
 
-def _tell(run: RunOut, said: str) -> str:
+def _print_state(run: RunOut, printed: str) -> str:
     line = _line(run)
-    if line != said:
+    if line != printed:
         note(line)
     return line
 
 
 def print_line(pod: str, text: str, *, several: bool, raw: bool) -> None:
-    """Print one line of a log; what would steer the terminal is shown, not done, unless ``raw``."""
+    """Print one line of a log; control characters are escaped unless ``raw``."""
     head = f"{pod} | " if several else ""
     click.echo(head + (text if raw else visible(text.replace("\r", "\n").strip("\n"))))
 
 
 def finished(run: RunOut) -> int:
-    """Tell how a run has ended; return the exit status."""
+    """Print how a run ended; return the exit status."""
     note(_line(run))
     return 0 if run.state == "succeeded" else 1
 
 
 def started(run: RunOut, *, json: bool) -> None:
-    """Tell which run was started."""
+    """Print which run was started."""
     from ava.cli.output import print_json
 
     if json:
@@ -137,7 +137,7 @@ def started(run: RunOut, *, json: bool) -> None:
 
 
 def report_started(ava: Client, run: RunOut, *, wait: bool, follow_: bool, json: bool) -> int:
-    """Do what was asked for after a start; return the exit status."""
+    """Wait or follow as requested after a start; return the exit status."""
     if not (wait or follow_):
         started(run, json=json)
         return 0
