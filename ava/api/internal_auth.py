@@ -19,7 +19,7 @@ from ava.domain.problems import ApiError
 from ava.schemas.encoding import encode
 from ava.services.config import Workbenches
 from ava.services.context import Context
-from ava.services.workbenches.access import WorkbenchAccess
+from ava.services.workbenches.access import AccessDenied, WorkbenchAccess
 from ava.settings import ConfigError
 
 log = logging.getLogger(__name__)
@@ -169,7 +169,7 @@ def _guarded(
             return await run_in_threadpool(answer, model.model_validate_json(body))
         except ValidationError:
             return Response(status_code=422)
-        except ApiError as refused:
+        except (ApiError, AccessDenied) as refused:
             return Response(status_code=refused.status)
         except Exception:
             log.exception("%s", request.url.path)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ava.domain import labels
-from ava.domain.problems import ApiError, Problem
+from ava.domain.problems import ApiError
 from ava.domain.workbench import JUPYTER_PORT, AccessState, service
 from ava.services.auth import recent_login, ssh_keys
 from ava.services.config import Workbenches
@@ -17,12 +17,18 @@ from ava.services.workbenches.idle import JUMP
 
 SEEN = 60.0
 """Seconds between two notes that somebody is at work in a workbench."""
-_WRONG = {
-    401: "The session is not valid (any more).",
-    403: "The workbench is another user's.",
-    404: "There is no such workbench.",
-    409: "The workbench does not run.",
-}
+
+
+class AccessDenied(Exception):
+    """A refusal to a gateway, which shows users its own pages.
+
+    Attributes:
+        status: 401 nobody, 403 somebody else or a ticket of no use, 404 no such workbench, 409 it does not run.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +50,21 @@ class WorkbenchAccess:
         self._seen: dict[str, float] = {}
 
     def enter(self, definition: str, ticket: str, secret: str) -> str:
-        """Return the cookie that a ticket gets; ApiError 403 for one that is of no use."""
+        """Return the cookie that a ticket gets; AccessDenied or ApiError 403 for one that is of no use."""
         sealer = self.context.sealer
         who = tickets.of_ticket(sealer, ticket, secret)
         if who.definition != definition or self._wrong(self._at(who)) in (401, 403):
-            raise _refused(403)
+            raise AccessDenied(403)
         return tickets.cookie(sealer, who)
 
     def find(self, definition: str, cookie: str) -> Place:
-        """Return where the workbench is for its owner; ApiError 401, 403, 404 (no such one), 409 (it does not run) else."""
+        """Return where the workbench is for its owner; AccessDenied for whoever else asks, and where it does not run."""
         who = tickets.of_cookie(self.context.sealer, cookie)
         if who.definition != definition:
-            raise _refused(403)
+            raise AccessDenied(403)
         there = self._at(who)
         if wrong := self._wrong(there):
-            raise _refused(wrong)
+            raise AccessDenied(wrong)
         assert there.bench is not None and there.user is not None and there.run is not None  # noqa: S101 - not wrong
         self._at_work([who.definition])
         token = self.context.sealer.open(there.bench.token)
@@ -141,7 +147,3 @@ def _public(key: str) -> str:
         return ssh_keys.public(key)
     except ApiError:
         return ""
-
-
-def _refused(status: int) -> ApiError:
-    return ApiError(status, Problem("workbench-access", _WRONG[status]))
