@@ -1,4 +1,4 @@
-"""What every verb is handed, and options that many have."""
+"""The object handed to every command, and options that many share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass
 class App:
-    """What every verb is handed.
+    """Context of a command.
 
     Attributes:
         server, ca: named on the command line or in the environment, else as at login.
@@ -34,12 +34,12 @@ class App:
     connect: Callable[..., Client] | None = field(default=None, repr=False)
 
     def address(self) -> str:
-        """Return the server's URL; ApiError where none is named."""
+        """Return the server's URL; ApiError if none is configured."""
         server = self.server or saved_login.load().server
         if server is None:
             raise _refused(
                 "no-server",
-                "No AVA is named.",
+                "No server configured.",
                 "--server",
                 "nothing",
                 "https://HOST",
@@ -48,15 +48,15 @@ class App:
         return server.rstrip("/")
 
     def client(self, *, anonymous: bool = False) -> Client:
-        """Return a client; closed when the verb ends.
+        """Return a client; closed when the command ends.
 
         Raises:
-            ApiError: nobody has logged in, or no server is named.
+            ApiError: not logged in, or no server configured.
         """
         from ava.client import Client
 
         known, server = saved_login.load(), self.address()
-        # A token goes to the server that has made it, and to no other one.
+        # A token is only sent to the server that issued it.
         token = (
             None if anonymous else self._token(known if server == known.server else saved_login.SavedLogin())
         )
@@ -72,11 +72,11 @@ class App:
             except (OSError, UnicodeDecodeError) as error:
                 raise _refused(
                     "token-file",
-                    "The token cannot be read.",
+                    "Cannot read the token.",
                     str(self.token_file),
                     str(error),
                     "a file with a token",
-                    "Name another file.",
+                    "Specify another file.",
                 ) from error
         if known.token is None:
             raise _refused(
@@ -90,7 +90,7 @@ def _refused(code: str, what: str, where: str, found: str, wanted: str, remedy: 
 
 
 class Renamed(click.Option):
-    """An option with former names, which still work and stand in no help."""
+    """An option whose former names still work and are not in its help."""
 
     def __init__(self, names: Sequence[str], *, former: Sequence[str] = (), **more: Any) -> None:
         super().__init__([*names, *former], **more)

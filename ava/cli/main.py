@@ -1,4 +1,4 @@
-"""The command `ava`: common options, verbs loaded on demand, and the end of every error."""
+"""The command `ava`: common options, commands loaded on demand, and the end of every error."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,33 +17,41 @@ import click
 from ava import __version__
 from ava.cli.app import App
 
-# Verb to what it does; its module in ava.cli defines a command of its name.
-VERBS = {
-    "account": "Show your account; choose the group that is charged; confirm your e-mail address.",
-    "admin": "What administrators do: users, groups, queues, pools, audit log.",
-    "cluster": "Show nodes, GPU models and what is free now.",
-    "completion": "Print the shell's completion script.",
-    "data": "Keep data sets and files in them; show what homes and groups' folders hold.",
-    "groups": "Show your groups, what they may have and what they have.",
-    "images": "Show the images that the site offers, and those that you have pushed.",
-    "keys": "Store ssh keys for workbenches and deploy keys for git.",
+# Command to its help; its module in ava.cli.commands defines a command of its name.
+RUN_COMMANDS = {
+    "explain": "Explain why a run is waiting, does not start, or has ended.",
     "list": "List your runs.",
-    "login": "Log in and remember a token.",
-    "logout": "End the token and forget it.",
-    "logs": "Show a run's log, or follow it.",
-    "queue": "Show queues and what waits in them.",
-    "register": "Ask for an account.",
-    "run": "Start a training of one image and one command.",
-    "scale": "Set how many replicas a service has.",
-    "service": "Show a service: its address, replicas and revision.",
+    "logs": "Show or follow the log of a run.",
+    "run": "Start a training from an image and a command.",
     "show": "Show a run and its pods.",
     "stop": "Stop runs.",
-    "submit": "Start what a file describes.",
-    "tokens": "Make and end tokens for programs.",
-    "usage": "Show what was used in a month.",
-    "why": "Say why a run waits, does not start or has ended.",
-    "workbench": "Make, run and stop workbenches; configure ssh for them.",
+    "submit": "Start a run from a file.",
 }
+NOUNS = {
+    "account": "Your account: e-mail address and default group.",
+    "audit": "The audit log (admin only).",
+    "cluster": "Nodes, GPU models and free resources.",
+    "data": "Data sets and their files.",
+    "group": "Groups, their members and quotas.",
+    "image": "Images of the site, and those you have pushed.",
+    "key": "SSH keys for workbenches, deploy keys for git.",
+    "pool": "Pools of nodes (admin only).",
+    "queue": "Queues and the runs waiting in them.",
+    "service": "Model services: address, replicas, revision.",
+    "storage": "Usage and limits of homes, group folders and data sets.",
+    "token": "Access tokens for programs.",
+    "usage": "GPU, CPU and memory hours of a month.",
+    "user": "User accounts (admin only).",
+    "workbench": "Workbenches, and ssh access to them.",
+}
+SESSION_COMMANDS = {
+    "completion": "Print a shell completion script.",
+    "login": "Log in and save a token.",
+    "logout": "Revoke the saved token.",
+    "register": "Request an account.",
+}
+COMMANDS = RUN_COMMANDS | NOUNS | SESSION_COMMANDS
+SECTIONS = (("Runs", RUN_COMMANDS), ("Objects (ava NOUN VERB)", NOUNS), ("Session", SESSION_COMMANDS))
 COULD_NOT_RUN = 2
 
 
@@ -51,18 +60,18 @@ def first_sentence(text: str) -> str:
     return re.split(r"\.(?:\s|$)|\n\s*\n", text.strip(), maxsplit=1)[0].replace("\n", " ")
 
 
-class Verbs(click.Group):
-    """Imports a verb's module when it is asked for."""
+class Commands(click.Group):
+    """Imports a command's module on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs."""
-        return sorted(VERBS)
+        """Return the commands."""
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the verb, None for an unknown one."""
-        if cmd_name not in VERBS:
+        """Return a command, None for an unknown one."""
+        if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"ava.cli.verbs.{cmd_name}")
+        module = import_module(f"ava.cli.commands.{cmd_name}")
         command = getattr(module, f"{cmd_name}_", None) or getattr(module, cmd_name)
         if not isinstance(command, click.Command):
             raise TypeError(f"{cmd_name} is not a click command")
@@ -72,42 +81,56 @@ class Verbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of verbs without importing them."""
-        with formatter.section("Verbs"):
-            formatter.write_dl(sorted(VERBS.items()))
+        """Write the lists of commands without importing them."""
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS:
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in sorted(commands.items())])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; say which one is near where there is none of that name."""
+        """Return the command, also under its former name; for an unknown name suggest a similar one."""
         from difflib import get_close_matches
 
+        from ava.cli.former import current_arguments
+
+        def verbs(noun: str) -> Collection[str]:
+            group = self.get_command(ctx, noun)
+            return group.commands if isinstance(group, click.Group) else ()
+
+        args, warning = current_arguments(args, verbs)
+        if warning:
+            click.echo(warning, err=True)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if near := get_close_matches(args[0], VERBS, n=1):
+            if near := get_close_matches(args[0], COMMANDS, n=1):
                 raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
             raise
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="ava")
 @click.option(
-    "--server", envvar="AVA_SERVER", metavar="URL", help="Which AVA [env: AVA_SERVER; default: as at login]."
+    "--server",
+    envvar="AVA_SERVER",
+    metavar="URL",
+    help="AVA server URL [env: AVA_SERVER; default: saved by `ava login`].",
 )
 @click.option(
     "--ca",
     envvar="AVA_CA",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Certificates of the authority that the server's certificate is of [env: AVA_CA].",
+    help="CA bundle to verify the server's certificate [env: AVA_CA].",
 )
 @click.option(
     "--token-file",
     envvar="AVA_TOKEN_FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="File that holds a token, for programs [env: AVA_TOKEN_FILE].",
+    help="File with an access token, for programs [env: AVA_TOKEN_FILE].",
 )
 @click.pass_context
 def cli(ctx: click.Context, server: str | None, ca: Path | None, token_file: Path | None) -> None:
@@ -117,14 +140,14 @@ def cli(ctx: click.Context, server: str | None, ca: Path | None, token_file: Pat
     ava --server https://ava.example.org login
     ava run --image ava-pytorch --cpu 4 --follow -- python train.py
     ava submit -f training.yml --wait
-    Exit status:  0 good, 1 a run has not succeeded, 2 could not be done
+    Exit status:  0 success, 1 a run did not succeed, 2 the command failed
     """  # noqa: D301  click wants the character itself
     app = ctx.ensure_object(App)
     app.server, app.ca, app.token_file = server or app.server, ca.absolute() if ca else app.ca, token_file
 
 
 def main() -> None:
-    """Run the command line; every error ends here as a sentence, never as a traceback."""
+    """Run the command line; errors are printed as messages, never as tracebacks."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         # What a terminal's encoding does not have is shown by its number. No text of anybody's ends a command.
@@ -140,7 +163,7 @@ def main() -> None:
 
 
 def run(argv: list[str] | None = None, app: App | None = None) -> int:
-    """Run a verb, print how it ended, and return the exit status."""
+    """Run a command, print its errors, and return the exit status."""
     from ava.cli.output import note, print_problems
     from ava.domain.problems import ApiError, Problem
 
@@ -153,14 +176,20 @@ def run(argv: list[str] | None = None, app: App | None = None) -> int:
     except click.ClickException as error:
         error.show()
     except (click.Abort, KeyboardInterrupt):
-        note("\nStopped by you. What was started on AVA continues; `ava stop` ends it.")
+        note("\nInterrupted. Runs already started on AVA continue; stop them with `ava stop`.")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        what = f"ava met something it did not expect: {type(error).__name__}: {error}"
+        what = f"Unexpected error: {type(error).__name__}: {error}"
         print_problems(
-            [Problem("unexpected", what, remedy="Run it again; if it stays, report it with this line.")]
+            [
+                Problem(
+                    "unexpected",
+                    what,
+                    remedy="Run the command again; if the error persists, report this line.",
+                )
+            ]
         )
     else:
         return code if isinstance(code, int) else 0

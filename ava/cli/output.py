@@ -1,4 +1,4 @@
-"""Printing: tables, problems and JSON; the one place that knows the console."""
+"""Output on the console: tables, problems and JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def print_json_line(data: BaseModel) -> None:
 
 
 def _utf8() -> bool:
-    """Return whether standard output takes every character; JSON has a way of its own to say the others."""
+    """Return whether standard output takes every character; JSON escapes the others."""
     return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
@@ -44,23 +44,23 @@ def _plain(data: Any) -> Any:
 
 
 def visible(text: str) -> str:
-    """Return a text without what would steer the terminal: it may come from somebody else."""
+    """Return a text with control characters escaped: it may come from another user."""
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def print_problems(problems: Sequence[Problem]) -> None:
-    """Print what is wrong on standard error: each with its place, what was found and wanted, and what to do."""
+    """Print problems on standard error: place, found, expected and remedy of each."""
     for problem in problems:
         stderr.print(Text(f"✗ {visible(problem.what)}", style="bold red"))
         rows = (
             ("where", problem.where),
             ("found", problem.found),
-            ("wanted", problem.wanted),
-            ("do", problem.remedy),
+            ("expected", problem.wanted),
+            ("remedy", problem.remedy),
         )
         for name, value in rows:
             if value:
-                stderr.print(Text(f"    {name:<7}" + visible(value).replace("\n", "\n           ")))
+                stderr.print(Text(f"    {name:<9}" + visible(value).replace("\n", "\n             ")))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
@@ -75,17 +75,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Seque
 
 
 def say(text: str) -> None:
-    """Print a line that is the answer."""
+    """Print a line of the result."""
     console.print(Text(visible(text)))
 
 
 def note(text: str) -> None:
-    """Print a line that only tells a person, on standard error."""
+    """Print a message for people on standard error."""
     stderr.print(Text(visible(text)))
 
 
 def done(text: str, data: Any, json_: bool) -> None:
-    """Print what a verb has changed: as JSON on standard output where asked, else a line on standard error."""
+    """Print the result of a change: JSON on standard output if requested, else a message on standard error."""
     if json_:
         print_json(data)
     else:
@@ -98,7 +98,7 @@ def cores(thousandths: int | None) -> str:
 
 
 def size(count: int | None) -> str:
-    """Return bytes as people read them."""
+    """Return a number of bytes with a binary unit."""
     if count is None:
         return "∞"
     for unit, factor in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20)):

@@ -34,7 +34,7 @@ def resolve_run(ava: Client, text: str) -> str:
         404,
         Problem(
             "not-found",
-            f"You have no run {text}.",
+            f"Run {text} not found.",
             "RUN",
             text,
             "a run's id, or the name of a definition that has run",

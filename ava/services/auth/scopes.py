@@ -66,6 +66,6 @@ def refusal(scopes: Collection[str], wanted: Collection[str]) -> ApiError:
             "token",
             f"scopes {', '.join(sorted(scopes))}",
             f"scope {' or '.join(wanted)}" if wanted else "a token without scopes, or a session",
-            "Use a token that has the scope; `ava tokens make --scope` makes one.",
+            "Use a token that has the scope; `ava token create --scope` makes one.",
         ),
     )

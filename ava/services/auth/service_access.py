@@ -75,7 +75,7 @@ def permit(context: Context, callers: Callers, label: str, group: str, caller: C
                 "header Authorization",
                 "no token",
                 "Bearer TOKEN",
-                "Make a token with `ava tokens make` and send it.",
+                "Make a token with `ava token create` and send it.",
             ),
         )
     if caller.scopes is not None and "runs" not in caller.scopes:

@@ -142,7 +142,7 @@ def full(account: Account) -> list[Problem]:
                 where,
                 "less free than is kept for the site's own images",
                 "room for more",
-                "Delete images that nobody needs (`ava images delete`): that makes room within minutes.",
+                "Delete images that nobody needs (`ava image delete`): that makes room within minutes.",
             )
         ]
     if account.countless:
@@ -153,7 +153,7 @@ def full(account: Account) -> list[Problem]:
                 where,
                 "too many tags, manifests or layers",
                 "at most 5,000 manifests, 10,000 tags, 50,000 layers, 1,000 repositories",
-                "Delete images (`ava images delete`); what is deleted is gone after the next night.",
+                "Delete images (`ava image delete`); what is deleted is gone after the next night.",
             )
         ]
     if limit is None:
@@ -166,7 +166,7 @@ def full(account: Account) -> list[Problem]:
                 where,
                 shown(account.used),
                 f"less than {shown(limit)}",
-                "Delete images (`ava images delete`), then push again. What a push that was cut off has left goes at night.",
+                "Delete images (`ava image delete`), then push again. What a push that was cut off has left goes at night.",
             )
         ]
     # Otherwise who pushes and deletes in turn fills the disk within a day.

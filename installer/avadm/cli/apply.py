@@ -90,7 +90,7 @@ def apply(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Install what the site file describes, or bring it up to date; a second time changes nothing.
+    """Install what the site file describes, or update it (idempotent).
 
     PHASE names phases (see `avadm plan`); what they need and is not done yet is run first. Without PHASE
     everything is asked for. A phase that is done with the inputs of now is run again only where its nodes say

@@ -37,7 +37,7 @@ for command in (*people, invite, usage):
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
 def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
-    """Make a user of the platform who may do everything, or give one these rights and this password.
+    """Create a platform administrator, or grant a user these rights and this password.
 
     The password is asked for, or read from the first line of standard input where that is no terminal. A second time with the
     same password changes nothing. It goes by standard input all the way: no command line, file or log has it.

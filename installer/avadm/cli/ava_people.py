@@ -140,7 +140,7 @@ ALL = [
     _verb(
         "apply",
         ("users", "groups", "quotas"),
-        "Bring users, groups and quotas to what FILE says; a second time changes nothing.\n\n"
+        "Apply users, groups and quotas from FILE (idempotent).\n\n"
         "Nobody is removed unless --prune says so. New users get a link by which they choose a password, once.",
     ),
     _verb(

@@ -239,7 +239,7 @@ def _unexpected(error: Exception) -> Finding:
             f"Nothing could be kept there ({unwritable.strerror}): free space or permission, or name another "
             "folder with AVADM_CACHE; run it again and report it with the file that is then made."
         )
-    what = f"avadm met something it did not expect: {type(error).__name__}: {error}"
+    what = f"Unexpected error: {type(error).__name__}: {error}"
     return Finding(check="unexpected", what=what, where=str(path), remedy=remedy)
 
 
@@ -278,7 +278,7 @@ def _run() -> int:
     except click.ClickException as error:
         error.show()
     except (click.Abort, KeyboardInterrupt) as error:
-        stderr.print("\n" + " ".join(["Stopped by you.", *filter(None, error.args)]))
+        stderr.print("\n" + " ".join(["Interrupted.", *filter(None, error.args)]))
     except Exception as error:
         print_findings([_unexpected(error)])
     else:

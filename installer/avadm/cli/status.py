@@ -84,7 +84,7 @@ def _print_lock(lock: dict[str, Any], note: str) -> None:
     if note:
         console.print(Text(f"\n! {note}", style="yellow"))
     for holder in lock["holders"]:
-        console.print(Text(f"\nAt work   {named(holder)}"))
+        console.print(Text(f"\nRunning   {named(holder)}"))
     if silent := lock["silent"]:
         of = quantity(len(lock["nodes"]), "node")
         text = f"\n! No answer from {len(silent)} of {of} with the lock: {short(list(silent))}"

@@ -59,7 +59,7 @@ def headline(data: RunSummary) -> str:
     if not data["changed"]:
         proven = data["phases"] and all(p["state"] == "unchanged" for p in data["phases"])
         how = ", proven without running it again" if proven else ""
-        return f"Nothing changed: everything was right already{how} ({took})."
+        return f"No changes: everything is in sync{how} ({took})."
     return f"Done in {took}: {quantity(data['changed'], 'task')} changed something on {quantity(_changed_hosts(data), 'node')}."
 
 

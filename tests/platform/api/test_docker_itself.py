@@ -69,7 +69,7 @@ def test_docker_pushes_pulls_and_shows_why_it_may_push_no_more(docker: Engine, t
         status, text = docker("push", third)
         assert status != 0
         assert "denied: The images of users/ann take up all the space that they may have. Found: " in text
-        assert "Delete images (`ava images delete`)" in text
+        assert "Delete images (`ava image delete`)" in text
         docker("rmi", first)
         assert docker("pull", first)[0] == 0
         assert (

@@ -273,7 +273,7 @@ def test_whose_space_is_used_up_pushes_no_more_and_reads_why_until_something_is_
     # docker prints errors in the registry's own form.
     [said] = told.json()["errors"]
     assert said["code"] == "DENIED"
-    assert "ava images delete" in said["message"]
+    assert "ava image delete" in said["message"]
     assert ann.pull("users/ann/a:1") == 200
     assert ann.push("groups/vision/a:1", ["x"]) == 201, "a group has its own space"
     assert delete(town, "ann", "users/ann/a:1").status_code == 200

@@ -23,7 +23,7 @@ def test_a_second_apply_runs_nothing_and_asks_each_node_once(installed, nodes, p
     assert playbooks.phases == []
     assert sorted(nodes.asked) == ["comp1", "comp2", *MONS]
     assert "unchanged (proven: 5 files, 5 packages on 5 hosts)" in result.output
-    assert "Nothing changed: everything was right already, proven" in result.output
+    assert "No changes: everything is in sync, verified" in result.output
     found = phases(installed("apply", "--json"))
     assert {p["state"] for p in found.values()} == {"unchanged"}
     assert set(found["base"]["hosts"]) == {*MONS, "comp1", "comp2"}

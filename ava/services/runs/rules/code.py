@@ -80,7 +80,7 @@ def git(git: Git, site: Site, at: str) -> list[Problem]:
                 f"{at}.url",
                 "a secret (not shown)",
                 "a URL without",
-                "Store a deploy key (`ava keys`) and name it in git.key.",
+                "Store a deploy key (`ava key`) and name it in git.key.",
             )
         )
     if user is not None and not _USER.match(user) and secret is None:
@@ -102,7 +102,7 @@ def git(git: Git, site: Site, at: str) -> list[Problem]:
                 f"{at}.key",
                 git.key,
                 some(site.deploy_keys),
-                "Store it first: `ava keys put deploy NAME FILE`.",
+                "Store it first: `ava key set deploy NAME FILE`.",
             )
         )
     if git.url.startswith("https://") and git.key is not None:

@@ -21,7 +21,7 @@ def image(spec: Spec, site: Site, at: str) -> list[Problem]:
                 f"{at}.image",
                 spec.image,
                 some([name for name, other in site.images.items() if spec.kind in other.uses]),
-                "Choose another image (`ava images`).",
+                "Choose another image (`ava image list`).",
             )
         ]
     if row is None and spec.image in known():
@@ -32,7 +32,7 @@ def image(spec: Spec, site: Site, at: str) -> list[Problem]:
                 f"{at}.image",
                 spec.image,
                 some(site.images),
-                "Choose another one (`ava images`), or ask an administrator for it.",
+                "Choose another one (`ava image list`), or ask an administrator for it.",
             )
         ]
     return []

@@ -95,7 +95,7 @@ def disk(spec: Spec, site: Site, at: str) -> list[Problem]:
         )
         return [Problem("disk-unavailable", what, at, "a size", "nothing", remedy)]
     if spec.cluster == ANY:
-        what, remedy = "A disk stays in one cluster.", "Name the cluster; `ava cluster` shows them."
+        what, remedy = "A disk stays in one cluster.", "Name the cluster; `ava cluster show` shows them."
         return [Problem("disk-anywhere", what, f"{site.where}.cluster", ANY, some(site.clusters), remedy)]
     return []
 
@@ -105,7 +105,7 @@ def named(spec: Spec, site: Site) -> list[Problem]:
     found, at = [], site.where
     rows = [
         ("queue", spec.queue, site.queues, "`ava queue`"),
-        ("cluster", spec.cluster, [*site.clusters, "any"], "`ava cluster`"),
+        ("cluster", spec.cluster, [*site.clusters, "any"], "`ava cluster show`"),
     ]
     for name, value, known, look in rows:
         if value not in known:

@@ -76,7 +76,7 @@ class FolderSpace(Model):
     """Limits of the shared file system, GiB, where none is chosen for a home or a data set; absent: no limit."""
 
     home_gib: Amount | None = None
-    """Of each home; an administrator can choose another for one user (`ava data space home NAME --limit`)."""
+    """Of each home; an administrator can choose another for one user (`ava storage set home NAME --limit`)."""
     data_set_gib: Amount | None = None
     """Of each new data set for which its owner names no limit; existing ones keep theirs."""
     owner_gib: Amount | None = None

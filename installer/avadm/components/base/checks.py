@@ -144,7 +144,7 @@ CHECKS = (
         "mounts",
         _full,
         requirement="K3",
-        good="room enough on every file system",
+        good="free space OK on all file systems",
     ),
     Check(
         "disk-eviction",

@@ -19,7 +19,7 @@ MISSED = 3
 
 def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if not data["metrics"].get("etcd_server_has_leader"):
-        yield bad("this member knows no leader")
+        yield bad("no leader")
 
 
 def _members(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -108,7 +108,7 @@ CHECKS = (
         "a database that is nearly full: Kubernetes then takes no more changes",
         "Find what fills it (events, jobs that nobody removes), then `avadm-etcd defrag` on one member after another.",
         _size,
-        "room enough",
+        "database size OK",
     ),
     _etcd(
         "etcd-alarms",
@@ -122,7 +122,7 @@ CHECKS = (
         "a disk that is slow to write: leaders change, nodes turn NotReady",
         "Give etcd a disk of its own (an SSD), or find what else writes to it (`pidstat -d 5`).",
         _slow,
-        "its disk is quick enough",
+        "fsync latency OK",
     ),
     _etcd(
         "etcd-snapshot",

@@ -119,7 +119,7 @@ def test_the_token_is_not_sent_to_another_server(ann: Run, served: Served) -> No
 def test_a_program_names_a_file_with_its_token(ava: Run, served: Served, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(served.token("ann") + "\n")
-    answer = ava("--server", served.url, "--token-file", str(file), "groups", "--json")
+    answer = ava("--server", served.url, "--token-file", str(file), "group", "list", "--json")
     assert [g["name"] for g in json.loads(answer.out)] == ["vision"]
 
 
@@ -211,7 +211,7 @@ def test_a_name_like_an_id_is_found_and_an_id_goes_before_it(ann: Run, served: S
     assert ann("run", "--image", "a/b", "--name", first.id, "--after", "t5basefinetun").code == 0
     assert json.loads(ann("show", first.id, "--json").out)["run"]["name"] == "t5basefinetun"
     answer = ann("show", "r1aaaaaaaaaaa")
-    assert (answer.code, "You have no run r1aaaaaaaaaaa" in answer.err) == (2, True)
+    assert (answer.code, "Run r1aaaaaaaaaaa not found" in answer.err) == (2, True)
 
 
 def test_all_problems_of_a_file_are_told_with_their_lines_and_nothing_is_sent(
@@ -270,7 +270,7 @@ def test_a_file_that_is_not_there_and_standard_input(ann: Run, tmp_path: Path, s
     assert answer.out.strip() == served.store.runs().items[0].id
 
 
-def test_why_tells_each_cause_and_what_to_do(ann: Run, served: Served) -> None:
+def test_explain_lists_each_cause_and_remedy(ann: Run, served: Served) -> None:
     from ava.domain.problems import Problem
 
     run = served.run()["id"]
@@ -287,16 +287,16 @@ def test_why_tells_each_cause_and_what_to_do(ann: Run, served: Served) -> None:
             )
         ],
     )
-    answer = ann("why", "mnist")
+    answer = ann("explain", "mnist")
     assert answer.code == 0
-    for part in ("is queued", "next in its queue", "no room", "0 left; wanted: 1 GPU", "Stop one."):
+    for part in ("is queued", "next in its queue", "no room", "0 left; expected: 1 GPU", "Stop one."):
         assert part in answer.out
 
 
 def test_why_explains_a_pod_that_fails(ann: Run, served: Served) -> None:
     run = served.run()["id"]
     served.admit(run, "Failed", reason="OOMKilled", exit_code=137)
-    assert "more memory than its limit" in ann("why", run).out
+    assert "more memory than its limit" in ann("explain", run).out
 
 
 def test_list_show_stop_queue_and_groups(ann: Run, served: Served) -> None:
@@ -307,36 +307,36 @@ def test_list_show_stop_queue_and_groups(ann: Run, served: Served) -> None:
     shown = ann("show", "mnist").out
     assert "running" in shown
     assert f"{run}-0-worker-0" in shown
-    assert "default" in ann("queue").out
-    assert "vision" in ann("groups").out
+    assert "default" in ann("queue", "list").out
+    assert "vision" in ann("group", "list").out
     assert "stopping" in ann("stop", run).err
     assert "stopping" in ann("stop", run).err, "twice does no harm"
     assert ann("stop", "r0000000000000").code == 2
 
 
 def test_the_cluster_shows_free_gpus_per_node_and_model_and_how_old_that_is(ann: Run, served: Served) -> None:
-    assert "not said anything" in ann("cluster").err
+    assert "has not reported" in ann("cluster", "show").err
     node = Node("n1", Resources(8, 64_000, 256 * GIB), labels={"ava.io/pool": "gpu"}, model="V100")
     room = snapshot(Cluster(served.store.pools(), [node]), "default", {})
     served.store.heartbeat("scheduler", served.now, {"room": room.as_dict()})
-    answer = ann("cluster")
+    answer = ann("cluster", "show")
     assert [w for w in ("n1", "V100", "8/8", "gpu") if w not in answer.out] == []
     from datetime import timedelta
 
     served.now += timedelta(minutes=5)
-    assert "does not answer" in ann("cluster").err
+    assert "is not reporting" in ann("cluster", "show").err
 
 
 def test_the_images_are_shown_with_what_is_in_them(ann: Run, served: Served) -> None:
-    assert "offers none" in ann("images").err
+    assert "no images of its own" in ann("image", "list").err
     rows = completed({"ava-tensorflow": {"image": "registry.site:5000/tf:1"}})
     served.services.config.images["ava-tensorflow"] = Offered.model_validate(rows["ava-tensorflow"])
-    shown = ann("images").out
+    shown = ann("image", "list").out
     assert [w for w in ("ava-tensorflow", "tensorflow 2.", "3.11", "workbench") if w not in shown] == []
 
 
 def test_pushed_images_are_listed_with_their_space_and_deleted_by_name(ann: Run, served: Served) -> None:
-    assert "ava images mine" not in ann("images").err
+    assert "ava image list --mine" not in ann("image", "list").err
     counted = pushing(
         served,
         {
@@ -349,21 +349,24 @@ def test_pushed_images_are_listed_with_their_space_and_deleted_by_name(ann: Run,
             "groups/vision": {"used": 100, "images": [image("groups/vision/tf")]},
         },
     )
-    assert "users/ann/…: 3 GiB of 50 GiB, 1 GiB deleted that goes at night" in ann("images").err
-    shown = ann("images", "mine")
+    assert "users/ann/…: 3 GiB of 50 GiB, 1 GiB deleted that goes at night" in ann("image", "list").err
+    shown = ann("image", "list", "--mine")
     assert [w for w in ("users/ann/torch:1", "groups/vision/tf@sha256:aaa") if w not in shown.out] == []
-    assert "Nothing more can be pushed: The images of groups/vision take up" in shown.err
-    assert "groups/vision" not in ann("images", "mine", "--user", "ann").out
-    assert json.loads(ann("images", "mine", "--group", "vision", "--json").out)[0]["owner"] == "groups/vision"
-    assert ann("images", "mine", "--group", "a", "--user", "b").code == 2
-    assert "Deleted users/ann/torch:1, users/ann/torch:2." in ann("images", "delete", "users/ann/torch:1").err
+    assert "Pushing is blocked: The images of groups/vision take up" in shown.err
+    assert "groups/vision" not in ann("image", "list", "--mine", "--user", "ann").out
+    assert (
+        json.loads(ann("image", "list", "--mine", "--group", "vision", "--json").out)[0]["owner"]
+        == "groups/vision"
+    )
+    assert ann("image", "list", "--mine", "--group", "a", "--user", "b").code == 2
+    assert "Deleted users/ann/torch:1, users/ann/torch:2." in ann("image", "delete", "users/ann/torch:1").err
     assert len(counted.removed) == 1
-    assert ann("images", "delete", "registry.site:5004/users/ann/torch:2").code == 0
-    refused = ann("images", "delete", "users/ben/torch:1")
+    assert ann("image", "delete", "registry.site:5004/users/ann/torch:2").code == 0
+    refused = ann("image", "delete", "users/ben/torch:1")
     assert (refused.code, "There is no image users/ben/torch:1" in refused.err) == (2, True)
     counted.accounts["users/ann"] = httpx.Response(500)
-    assert ann("images").code == 0
-    assert "does not answer" in ann("images", "mine").err
+    assert ann("image", "list").code == 0
+    assert "does not answer" in ann("image", "list", "--mine").err
 
 
 def test_keys_are_stored_and_listed(ann: Run, tmp_path: Path) -> None:
@@ -371,10 +374,10 @@ def test_keys_are_stored_and_listed(ann: Run, tmp_path: Path) -> None:
     file.write_text(
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh me@laptop\n"
     )
-    assert ann("keys", "put", "ssh", "laptop", str(file)).code == 0
-    assert "SHA256:" in ann("keys", "list").out
-    assert ann("keys", "delete", "ssh", "laptop").code == 0
-    assert json.loads(ann("keys", "list", "--json").out) == []
+    assert ann("key", "set", "ssh", "laptop", str(file)).code == 0
+    assert "SHA256:" in ann("key", "list").out
+    assert ann("key", "delete", "ssh", "laptop").code == 0
+    assert json.loads(ann("key", "list", "--json").out) == []
 
 
 def test_an_administrator_approves_and_makes_groups(ava: Run, served: Served) -> None:
@@ -392,33 +395,33 @@ def test_an_administrator_approves_and_makes_groups(ava: Run, served: Served) ->
         == 0
     )
     ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
-    assert "newcomer" in ava("admin", "users", "--state", "pending").out
-    assert ava("admin", "user", "newcomer", "active").code == 0
-    assert ava("admin", "make-group", "speech", "--gpu", "2", "--cpu", "none", "--memory", "64GiB").code == 0
-    assert ava("admin", "member", "speech", "newcomer").code == 0
+    assert "newcomer" in ava("user", "list", "--state", "pending").out
+    assert ava("user", "approve", "newcomer").code == 0
+    assert ava("group", "create", "speech", "--gpu", "2", "--cpu", "none", "--memory", "64GiB").code == 0
+    assert ava("group", "add-member", "speech", "newcomer").code == 0
     group = served.store.group("speech")
     assert (group.quota.gpu, group.quota.cpu, group.quota.memory) == (2, None, 64 * GIB)
-    assert "groups.join" in ava("admin", "audit").out
+    assert "groups.join" in ava("audit", "list").out
 
 
-def test_an_administrator_is_told_which_runs_go_on_and_stops_them(ava: Run, served: Served) -> None:
+def test_removed_members_runs_are_listed_and_stopped(ava: Run, served: Served) -> None:
     ava("--server", served.url, "login", "-u", "ben", stdin=f"{WORD}\n")
     run = ava("run", "--image", "registry.local/torch:2", "--", "true").out.strip()
     ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
-    answer = ava("admin", "member", "vision", "ben", "--remove")
-    assert answer.code == 0 and run in answer.err and "--remove --stop-runs" in answer.err
-    assert ava("admin", "member", "vision", "ben", "--stop-runs").code == 2
-    answer = ava("admin", "member", "vision", "ben", "--remove", "--stop-runs")
+    answer = ava("group", "remove-member", "vision", "ben")
+    assert answer.code == 0 and run in answer.err and "--stop-runs" in answer.err
+    assert ava("group", "add-member", "vision", "ben", "--stop-runs").code == 2
+    answer = ava("group", "remove-member", "vision", "ben", "--stop-runs")
     assert answer.code == 0 and run not in answer.err
     assert served.store.run(run).stop is not None
-    assert ava("admin", "user", "ben", "active", "--stop-runs").code == 2
-    assert ava("admin", "user", "ben", "disabled", "--stop-runs").code == 0
+    assert ava("user", "approve", "ben", "--stop-runs").code == 2
+    assert ava("user", "disable", "ben", "--stop-runs").code == 0
 
 
 def test_an_administrator_makes_an_account_and_the_link_for_it(ava: Run, served: Served) -> None:
     ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
-    assert "ava admin invite zoe" in ava("admin", "make-user", "zoe", "zoe@example.org").err
-    answer = ava("admin", "invite", "zoe", "nobody")
+    assert "ava user invite zoe" in ava("user", "create", "zoe", "zoe@example.org").err
+    answer = ava("user", "invite", "zoe", "nobody")
     # What was made is printed, though the next name is refused.
     assert answer.code == 2 and "nobody" in answer.err
     name, _, link = answer.out.strip().partition(" ")
@@ -427,12 +430,12 @@ def test_an_administrator_makes_an_account_and_the_link_for_it(ava: Run, served:
     sent = {"invitation": link.partition("#")[2], "password": word}
     assert served.call("POST", "/invitations", json=sent).status_code == 204
     assert ava("--server", served.url, "login", "-u", "zoe", stdin=f"{word}\n").code == 0
-    assert ava("admin", "invite", "zoe").code == 2
-    assert json.loads(ava("admin", "invite", "zoe", "--json").out or "null") is None
+    assert ava("user", "invite", "zoe").code == 2
+    assert json.loads(ava("user", "invite", "zoe", "--json").out or "null") is None
 
 
 def test_who_may_not_is_told_so(ann: Run) -> None:
-    answer = ann("admin", "users")
+    answer = ann("user", "list")
     assert (answer.code, "may not" in answer.err) == (2, True)
 
 
@@ -447,7 +450,7 @@ def test_json_is_all_that_standard_output_has(ann: Run, served: Served) -> None:
         ["queue", "default"],
         ["cluster"],
         ["images"],
-        ["images", "mine"],
+        ["image", "list", "--mine"],
         ["usage"],
         ["groups"],
         ["tokens", "list"],
@@ -465,10 +468,10 @@ def test_completion_prints_a_script(ava: Run, shell: str) -> None:
     assert "_AVA_COMPLETE" in ava("completion", shell).out
 
 
-def test_every_verb_has_help_and_a_module(ava: Run) -> None:
-    for verb in main.VERBS:
-        answer = ava(verb, "--help")
-        assert (answer.code, "Usage:" in answer.out) == (0, True), verb
+def test_every_command_has_help_and_a_module(ava: Run) -> None:
+    for command in main.COMMANDS:
+        answer = ava(command, "--help")
+        assert (answer.code, "Usage:" in answer.out) == (0, True), command
 
 
 def test_a_server_that_is_away_is_one_sentence(
@@ -495,7 +498,7 @@ def test_an_address_that_is_not_confirmed_is_shown_and_its_link_sent_again(
     served: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr("ava.cli.verbs.login.password", lambda prompt="": WORD)
+    monkeypatch.setattr("ava.cli.commands.login.password", lambda prompt="": WORD)
     served.store.set_user("ann", served.now, email="new@example.org")
     assert main.run(["--server", served.url, "login", "-u", "ann"]) == 0
     assert main.run(["account", "show"]) == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ava.cli.verbs.run import _pairs
+from ava.cli.commands.run import _pairs
 
 
 @pytest.mark.parametrize(

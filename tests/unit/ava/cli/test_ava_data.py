@@ -1,4 +1,4 @@
-"""`ava data make` and `show` for data sets from elsewhere: what is not there is said at once, and how much is cached."""
+"""`ava data create` and `show` for data sets from elsewhere: what is not there is said at once, and how much is cached."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ def later(served: Served, **seen: str) -> None:
 
 def test_a_snapshot_is_waited_for_until_nodes_can_mount_it(admin: Run, served: Served) -> None:
     later(served, volume="pvc-1")
-    answer = admin("data", "make", "faces", "--rbd", "faces@v1")
+    answer = admin("data", "create", "faces", "--rbd", "faces@v1")
     (one,) = served.store.data_sets().items
     assert (answer.code, answer.out.strip()) == (0, one.id)
     assert one.source == {"kind": "rbd", "image": "faces", "snapshot": "v1"}
     shown = admin("data", "show", "faces").out
     assert "snapshot faces@v1" in shown
-    assert "can be read:  yes" in shown
+    assert "available:    yes" in shown
 
 
 def test_one_that_is_not_there_ends_with_the_reason(admin: Run, served: Served) -> None:
     later(served, trouble="the image rbd/faces has no snapshot v2")
-    answer = admin("data", "make", "faces", "--rbd", "faces@v2")
+    answer = admin("data", "create", "faces", "--rbd", "faces@v2")
     assert answer.code != 0
     assert "has no snapshot v2" in answer.err
     assert "has no snapshot v2" in admin("data", "show", "faces").err
 
 
 def test_nobody_waits_longer_than_is_said(admin: Run) -> None:
-    answer = admin("data", "make", "faces", "--rbd", "faces@v1", "--wait", "0")
+    answer = admin("data", "create", "faces", "--rbd", "faces@v1", "--wait", "0")
     assert answer.code != 0
     assert "not yet" in answer.err
 
 
 def test_how_much_is_cached_is_shown_with_its_age(admin: Run, served: Served) -> None:
-    assert admin("data", "make", "faces", "--cache", "s3/faces").code == 0
+    assert admin("data", "create", "faces", "--cache", "s3/faces").code == 0
     assert "not measured yet" in admin("data", "show", "faces").out
     (one,) = served.store.data_sets().items
     served.store.external_source_reported(ExternalSource(one.id, size=4 * 2**20, cached=3 * 2**20, seen=NOW))
@@ -74,35 +74,35 @@ def test_how_much_is_cached_is_shown_with_its_age(admin: Run, served: Served) ->
 
 
 def test_a_servers_folder_is_named_as_mount_names_it(admin: Run) -> None:
-    assert admin("data", "make", "old", "--nfs", "nfs.test:/export").code == 0
+    assert admin("data", "create", "old", "--nfs", "nfs.test:/export").code == 0
     assert "NFS nfs.test:/export" in admin("data", "show", "old").out
-    refused = admin("data", "make", "other", "--nfs", "other.test:/export")
+    refused = admin("data", "create", "other", "--nfs", "other.test:/export")
     assert refused.code != 0 and "nfs_servers" in refused.err
 
 
 def test_a_folder_of_an_hdfs_is_named_below_what_the_site_calls_it(admin: Run, served: Served) -> None:
-    assert admin("data", "make", "faces", "--hdfs", "big/sets/faces").code == 0
-    assert admin("data", "make", "all", "--hdfs", "big").code == 0
+    assert admin("data", "create", "faces", "--hdfs", "big/sets/faces").code == 0
+    assert admin("data", "create", "all", "--hdfs", "big").code == 0
     assert "HDFS big/sets/faces" in admin("data", "show", "faces").out
     assert "HDFS big\n" in admin("data", "show", "all").out
     ids = {one.name: one.id for one in served.store.data_sets().items}
     served.store.external_source_reported(ExternalSource(ids["faces"], size=4, cached=2, seen=NOW))
     assert "50 %" in admin("data", "show", "faces").out
-    refused = admin("data", "make", "other", "--hdfs", "other/sets")
+    refused = admin("data", "create", "other", "--hdfs", "other/sets")
     assert refused.code != 0 and "mounts of alluxio" in refused.err
 
 
 def test_a_data_set_has_one_source(admin: Run) -> None:
-    answer = admin("data", "make", "x", "--rbd", "a@b", "--nfs", "nfs.test:/a")
-    assert (answer.code, "one of" in answer.err) == (2, True)
+    answer = admin("data", "create", "x", "--rbd", "a@b", "--nfs", "nfs.test:/a")
+    assert (answer.code, "exclude each other" in answer.err) == (2, True)
 
 
 def test_a_data_set_is_made_with_a_limit_and_the_sum_is_shown(admin: Run, served: Served) -> None:
     config = served.services.config
     served.services.config = config.model_copy(update={"data_set_quota": 4 * GIB, "owner_quota": 10 * GIB})
-    assert admin("data", "make", "small", "--limit", "7GiB").code == 0
+    assert admin("data", "create", "small", "--limit", "7GiB").code == 0
     assert served.store.data_sets().items[0].quota == 7 * GIB
-    refused = admin("data", "make", "more")
+    refused = admin("data", "create", "more")
     assert refused.code != 0 and "All data sets of root2 may have 10 GiB together." in refused.err
-    assert "data sets: 7 GiB of 10 GiB by their limits" in admin("data", "space", "home").out
-    assert admin("data", "make", "nfs", "--nfs", "nfs.test:/x", "--limit", "1GiB").code == 2
+    assert "data sets: 7 GiB of 10 GiB by their limits" in admin("storage", "show", "home").out
+    assert admin("data", "create", "nfs", "--nfs", "nfs.test:/x", "--limit", "1GiB").code == 2

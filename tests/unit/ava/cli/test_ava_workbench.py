@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ava.cli.verbs.workbench import known_hosts, merged, stanzas
+from ava.cli.commands.workbench import known_hosts, merged, stanzas
 from ava.schemas.workbenches import SshOut
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh"
@@ -56,7 +56,7 @@ def test_what_else_is_in_the_configuration_stays_and_ours_is_replaced() -> None:
 def test_files_are_written_whole_for_their_owner_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ava.cli.verbs import workbench
+    from ava.cli.commands import workbench
 
     path = tmp_path / "config"
     path.write_text("old")

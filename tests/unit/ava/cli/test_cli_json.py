@@ -34,20 +34,20 @@ def answer(run: Run, *argv: str) -> Any:
 def test_verbs_of_users(ann: Run, served: Served, tmp_path: Path) -> None:  # noqa: F811
     pushing(served, PUSHED)
     (tmp_path / "id.pub").write_text(KEY)
-    assert answer(ann, "keys", "put", "ssh", "laptop", str(tmp_path / "id.pub"))["name"] == "laptop"
-    assert answer(ann, "keys", "delete", "ssh", "laptop") == {"deleted": "laptop", "kind": "ssh"}
+    assert answer(ann, "key", "set", "ssh", "laptop", str(tmp_path / "id.pub"))["name"] == "laptop"
+    assert answer(ann, "key", "delete", "ssh", "laptop") == {"deleted": "laptop", "kind": "ssh"}
     served.store.add_group("speech", Quota(1, 1000, 2**30, None), served.now)
     served.store.add_member("speech", "ann", served.now)
     assert answer(ann, "account", "default-group", "speech")["default_group"] == "speech"
-    assert "--default" not in ann("groups", "--help").out
+    assert "--default" not in ann("group", "list", "--help").out
     token = answer(ann, "tokens", "make")["id"]
     assert answer(ann, "tokens", "end", token) == {"ended": token}
-    made = answer(ann, "data", "make", "digits")
+    made = answer(ann, "data", "create", "digits")
     assert made["name"] == "digits"
     assert answer(ann, "data", "share", "digits", "user", "ben")[0]["who"] == "ben"
     assert answer(ann, "data", "unshare", "digits", "user", "ben") == {"shares": [], "runs": []}
     assert answer(ann, "data", "delete", "digits") == {"deleted": made["id"], "name": "digits"}
-    assert answer(ann, "images", "delete", "users/ann/torch:1")[0]["name"] == "users/ann/torch:1"
+    assert answer(ann, "image", "delete", "users/ann/torch:1")[0]["name"] == "users/ann/torch:1"
     assert "_AVA_COMPLETE" in answer(ann, "completion", "bash")["script"]
     assert answer(ann, "logout") == {"logged_out": True}
     assert answer(ann, "logout") == {"logged_out": False}
@@ -55,11 +55,11 @@ def test_verbs_of_users(ann: Run, served: Served, tmp_path: Path) -> None:  # no
 
 def test_verbs_of_administrators(ava: Run, served: Served) -> None:  # noqa: F811
     ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
-    assert answer(ava, "admin", "make-user", "zoe", "zoe@example.org")["name"] == "zoe"
+    assert answer(ava, "user", "create", "zoe", "zoe@example.org")["name"] == "zoe"
     assert answer(ava, "admin", "user", "zoe", "disabled")["state"] == "disabled"
-    assert answer(ava, "admin", "make-group", "speech")["name"] == "speech"
+    assert answer(ava, "group", "create", "speech")["name"] == "speech"
     assert answer(ava, "admin", "quota", "speech", "--gpu", "2")["quota"]["gpu"] == 2
-    assert [m["name"] for m in answer(ava, "admin", "member", "speech", "ben")] == ["ben"]
+    assert [m["name"] for m in answer(ava, "group", "add-member", "speech", "ben")] == ["ben"]
     assert answer(ava, "admin", "queue", "slow", "--new")["name"] == "slow"
     assert answer(ava, "admin", "delete-queue", "slow") == {"deleted": "slow"}
     assert answer(ava, "admin", "pool", "fast", "--gpu", "--new")["name"] == "fast"
@@ -68,7 +68,7 @@ def test_verbs_of_administrators(ava: Run, served: Served) -> None:  # noqa: F81
 
 def test_images_deleted_before_one_that_is_refused_are_printed(ann: Run, served: Served) -> None:  # noqa: F811
     pushing(served, PUSHED)
-    done = ann("images", "delete", "users/ann/torch:1", "users/ben/torch:1", "--json")
+    done = ann("image", "delete", "users/ann/torch:1", "users/ben/torch:1", "--json")
     assert done.code == 2
     assert [one["name"] for one in json.loads(done.out)] == ["users/ann/torch:1"]
 

@@ -118,7 +118,7 @@ def test_a_pipe_is_refused_and_not_waited_for(
     trying.start()
     trying.join(10)
     assert codes == [2]
-    assert "Only a regular file can be sent" in capfd.readouterr().err
+    assert "Only regular files can be uploaded" in capfd.readouterr().err
     assert fake.asked == []
 
 

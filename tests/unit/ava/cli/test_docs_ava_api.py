@@ -34,7 +34,7 @@ def test_the_commands_run_in_their_order(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     for verb in ("login", "register"):
-        monkeypatch.setattr(f"ava.cli.verbs.{verb}.password", lambda prompt="": WORD)
+        monkeypatch.setattr(f"ava.cli.commands.{verb}.password", lambda prompt="": WORD)
     (tmp_path / "training.yml").write_text(re.search(r"```yaml\n(.*?)```", TEXT, re.S)[1])  # type: ignore[index]
     assert len(COMMANDS) >= 12
     for command in COMMANDS:

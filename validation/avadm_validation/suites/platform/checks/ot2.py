@@ -57,7 +57,7 @@ def run(ctx: Context) -> Outcome:
                 before=FIRST,
             ),
         ],
-        remedy="docs/how-to/administer-ava.md; `ava data space group NAME` names what is wrong with a folder; on the node: "
+        remedy="docs/how-to/administer-ava.md; `ava storage show group NAME` names what is wrong with a folder; on the node: "
         "`systemctl status avadm-cephfs`.",
     )
 

@@ -126,6 +126,6 @@ def _outcome(ctx: Context, raw: dict[str, list[str]], events: list[str], batches
                 called=NAMED,
             ),
         ],
-        remedy="The taint nvidia.com/gpu of GPU nodes: `avadm apply nodes`; pools: `ava cluster`; who placed "
+        remedy="The taint nvidia.com/gpu of GPU nodes: `avadm apply nodes`; pools: `ava cluster show`; who placed "
         "a pod: its schedulerName, kubectl describe pod.",
     )

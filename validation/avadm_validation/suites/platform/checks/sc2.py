@@ -40,7 +40,7 @@ def run(ctx: Context) -> Outcome:
         _, seen = gpu_inventory.look(ctx, "cards")
         phases, left = _plan(ctx, seen)
         if not phases:
-            remedy = "Measure when GPUs are idle: `ava cluster`, kubectl describe node."
+            remedy = "Measure when GPUs are idle: `ava cluster show`, kubectl describe node."
             return Outcome(method="", verdict=Verdict.BLOCKED, reasons=left, remedy=remedy)
         journals: list[str] = []
         for phase in phases:
@@ -159,6 +159,6 @@ def _outcome(ctx: Context, raw: dict[str, list[str]], left: list[str]) -> Outcom
         "Which card it has its program tells; p99 is by nearest rank, so of fewer than 100 stops the slowest",
         metrics=found,
         reasons=left,
-        remedy="`ava why RUN` of the one that waits; docs/how-to/administer-ava.md, Pods that do not end; "
+        remedy="`ava explain RUN` of the one that waits; docs/how-to/administer-ava.md, Pods that do not end; "
         "`avadm doctor --only ava`.",
     )

@@ -21,7 +21,7 @@ TITLE = ("best fit by default, a named node or GPU model first", "默认最佳�
 NEEDS = "gpus"
 NO_MODEL = "no-such-model"
 REMEDY = (
-    "`ava why RUN` says what the scheduler weighed; what is free, as it sees it: `ava cluster`; as "
+    "`ava explain RUN` says what the scheduler weighed; what is free, as it sees it: `ava cluster show`; as "
     "Kubernetes does: kubectl describe node."
 )
 
@@ -59,7 +59,7 @@ def run(ctx: Context) -> Outcome:
                 several = _round(ctx, journal, made)
         except TooFullError as error:
             journal.save(ctx)
-            remedy = "Measure when two GPU nodes are idle: `ava cluster`, kubectl describe node."
+            remedy = "Measure when two GPU nodes are idle: `ava cluster show`, kubectl describe node."
             return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=remedy)
         _unknown_model(ctx, journal)
     return _outcome(ctx, made, {"journal": [journal.save(ctx)]}, several)

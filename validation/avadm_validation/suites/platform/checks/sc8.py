@@ -15,7 +15,7 @@ TITLE = (
 )
 NEEDS = "gpus and metrics"
 REMEDY = (
-    "`avadm doctor --only ava,monitoring`; kubectl get pods -o wide against `ava cluster`; kube-state-metrics on the masters: "
+    "`avadm doctor --only ava,monitoring`; kubectl get pods -o wide against `ava cluster show`; kube-state-metrics on the masters: "
     "`systemctl status avadm-kube-state-metrics`."
 )
 

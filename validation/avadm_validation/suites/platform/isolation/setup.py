@@ -34,7 +34,7 @@ OLD = {"CUDA_VERSION": "9.0.176"}
 ALL = {"NVIDIA_VISIBLE_DEVICES": "all"}
 """The same; the platform must refuse it, or it must change nothing."""
 SAID_ALL = "said-all"
-IDLE = "Measure when GPUs are idle: `ava cluster`, kubectl describe node."
+IDLE = "Measure when GPUs are idle: `ava cluster show`, kubectl describe node."
 CHECKPOINT = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
 CARDS = (
     f"cat {CHECKPOINT}; echo; echo --; cat /proc/driver/nvidia/gpus/*/information; "

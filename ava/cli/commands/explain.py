@@ -1,4 +1,4 @@
-"""`ava why`."""
+"""`ava explain`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ava.cli.runs import resolve_run
 @run_argument
 @as_json
 @click.pass_obj
-def why(app: App, run: str, json_: bool) -> None:
-    """Say why a run waits, does not start or has ended, and what can be done."""
+def explain(app: App, run: str, json_: bool) -> None:
+    """Explain why a run is waiting, does not start, or has ended, and what to do."""
     ava = app.client()
     found = ava.why(resolve_run(ava, run))
     if json_:
@@ -23,16 +23,12 @@ def why(app: App, run: str, json_: bool) -> None:
     say(f"{found.run} is {found.state}." + (f" {found.reason}" if found.reason else ""))
     if found.position is not None:
         before = found.position
-        say(
-            "It is looked at next in its queue."
-            if before == 0
-            else f"{before} runs of its queue are looked at before it."
-        )
+        say("It is next in its queue." if before == 0 else f"{before} runs are ahead of it in its queue.")
     for reason in found.reasons:
         say(f"- {reason.what}")
         if reason.found or reason.wanted:
-            say(f"  {reason.where}: {reason.found or '?'}; wanted: {reason.wanted or '?'}")
+            say(f"  {reason.where}: {reason.found or '?'}; expected: {reason.wanted or '?'}")
         if reason.remedy:
             say(f"  {reason.remedy}")
     if not found.reasons and found.state == "queued":
-        say("- The scheduler has not looked at it yet; that takes some seconds.")
+        say("- The scheduler has not considered it yet; this takes a few seconds.")

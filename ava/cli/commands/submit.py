@@ -22,14 +22,14 @@ from ava.domain.problems import ApiError
     metavar="FILE",
     help="YAML or JSON; - is standard input.",
 )
-@click.option("--name", metavar="NAME", help="Of the definition, in place of the file's.")
-@click.option("--key", metavar="KEY", help="Two calls with one key make one run.")
+@click.option("--name", metavar="NAME", help="Name of the definition, overriding the file.")
+@click.option("--key", metavar="KEY", help="Idempotency key.")
 @click.option(
     "--dry-run", "check", cls=Renamed, former=["--check"], is_flag=True, help="Check the file; start nothing."
 )
-@click.option("--define", is_flag=True, help="Only store the definition; nothing is started.")
-@click.option("--wait", is_flag=True, help="Wait for the end; exit status 1 where it has not succeeded.")
-@click.option("--follow", "follow", is_flag=True, help="Print the log as it comes; then as with --wait.")
+@click.option("--define", is_flag=True, help="Save the definition without starting it.")
+@click.option("--wait", is_flag=True, help="Wait until the run ends; exit status 1 if it did not succeed.")
+@click.option("--follow", "follow", is_flag=True, help="Follow the log, then as --wait.")
 @as_json
 @click.pass_obj
 def submit(
@@ -43,16 +43,16 @@ def submit(
     follow: bool,
     json_: bool,
 ) -> int:
-    """Start what a file describes. All that is wrong with it is told at once, each with its line."""
+    """Start a run from a file; all errors are reported at once, with line numbers."""
     found = specfile.load(file, name)
     if check:
-        note(f"{file} is good.")
+        note(f"{file}: valid.")
         return 0
     ava = app.client()
     try:
         if define:
             stored = ava.define(found.name, found.spec, replace=True)
-            print_json(stored) if json_ else note(f"{stored.name} is stored as {stored.id}.")
+            print_json(stored) if json_ else note(f"Saved {stored.name} as {stored.id}.")
             return 0
         made = ava.start(found.name, found.spec, key=key)
     except ApiError as refused:

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from ava.schemas.users import UserOut
 
 UNCONFIRMED = (
-    "Your e-mail address is not confirmed, so AVA sends no notices to it. Open the link that was sent to it, or send it again: "
+    "Your e-mail address is not confirmed, so AVA sends no notifications to it. Open the link in the e-mail, or send it again: "
     "ava account send-confirmation"
 )
 
 
-def shown_email(user: UserOut) -> str:
-    """Return an account's address, with a word where it is not confirmed."""
+def email_text(user: UserOut) -> str:
+    """Return an account's e-mail address, marked if not confirmed."""
     return f"{user.email} (not confirmed)" if user.email_confirmed is False else user.email
 
 
 @click.group()
 def account() -> None:
-    """Show your account, choose the group that is charged, send the link again that confirms your e-mail address."""
+    """Show your account, set the default group, confirm your e-mail address."""
 
 
 @account.command()
@@ -39,7 +39,7 @@ def show(app: App, json_: bool) -> None:
         return
     table(
         ("NAME", "UID", "EMAIL", "DEFAULT GROUP"),
-        [(me.name, str(me.uid), shown_email(me), me.default_group or "")],
+        [(me.name, str(me.uid), email_text(me), me.default_group or "")],
     )
     if me.email_confirmed is False:
         note(UNCONFIRMED)
@@ -49,16 +49,16 @@ def show(app: App, json_: bool) -> None:
 @as_json
 @click.pass_obj
 def send_confirmation(app: App, json_: bool) -> None:
-    """Send the link again that confirms your e-mail address."""
+    """Send the link to confirm your e-mail address again."""
     me = app.client().send_confirmation()
-    done(f"A link is on its way to {me.email}. Open it in a browser.", me, json_)
+    done(f"Sent a link to {me.email}. Open it in a browser.", me, json_)
 
 
-@account.command("default-group")
+@account.command("set-default-group")
 @click.argument("group")
 @as_json
 @click.pass_obj
-def default_group(app: App, group: str, json_: bool) -> None:
-    """Choose the group that later runs are charged to."""
+def set_default_group(app: App, group: str, json_: bool) -> None:
+    """Set the group that new runs are charged to."""
     me = app.client().set_default_group(group)
-    done(f"Later runs are charged to {me.default_group}; those that exist stay where they are.", me, json_)
+    done(f"New runs are charged to {me.default_group}; existing runs are unchanged.", me, json_)

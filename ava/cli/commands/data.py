@@ -8,27 +8,27 @@ from typing import Literal
 import click
 
 from ava.cli.app import App, as_json
+from ava.cli.commands.data_files import COMMANDS, find_set
 from ava.cli.output import ago, done, note, number, print_json, say, size, table
+from ava.cli.quota import amount_of
 from ava.cli.specfile import memory
-from ava.cli.verbs.admin import number_of
-from ava.cli.verbs.data_files import VERBS, find_set
 from ava.domain.data_sets import CACHED
-from ava.schemas.data_sets import DataSetOut, FolderOut, HomeOut
+from ava.schemas.data_sets import DataSetOut
 
 WITH = click.Choice(["user", "group"])
 
 
 @click.group()
 def data() -> None:
-    """Keep data sets, and files in them; SET is a data set's id, or the name of one of yours."""
+    """Manage data sets and their files; SET is an id, or the name of one of your data sets."""
 
 
 @data.command("list")
-@click.option("--all", "all_", is_flag=True, help="Everybody's, for administrators.")
+@click.option("--all", "all_", is_flag=True, help="All data sets (admin only).")
 @as_json
 @click.pass_obj
 def list_(app: App, all_: bool, json_: bool) -> None:
-    """List data sets that you may read."""
+    """List the data sets you can read."""
     found = list(app.client().data_sets(all=all_))
     if json_:
         print_json(found)
@@ -45,29 +45,27 @@ def list_(app: App, all_: bool, json_: bool) -> None:
 
 @data.command()
 @click.argument("name")
-@click.option("--cache", metavar="PATH", help="What Alluxio shows there, read-only; for administrators.")
+@click.option("--cache", metavar="PATH", help="Path in Alluxio, read-only (admin only).")
 @click.option(
     "--hdfs",
     metavar="STORE[/PATH]",
-    help="A folder of an HDFS that the site has behind Alluxio, read-only; for administrators.",
+    help="Folder of an HDFS mounted in Alluxio, read-only (admin only).",
 )
 @click.option(
     "--rbd",
     metavar="IMAGE@SNAPSHOT",
-    help="A block image's snapshot with ext4, read-only; for administrators.",
+    help="Snapshot of an rbd image with ext4, read-only (admin only).",
 )
 @click.option(
-    "--nfs", metavar="SERVER:/PATH", help="A folder of a server that the site allows; for administrators."
+    "--nfs", metavar="SERVER:/PATH", help="Folder of an NFS server that the site allows (admin only)."
 )
-@click.option(
-    "--limit", metavar="AMOUNT", help="What it may have, such as 100GiB; without it the site's limit."
-)
+@click.option("--limit", metavar="AMOUNT", help="Maximum size, such as 100GiB; default: the site's limit.")
 @click.option(
     "--wait", "seconds", type=click.IntRange(0, 3600), default=60, show_default=True, metavar="SECONDS"
 )
 @as_json
 @click.pass_obj
-def make(
+def create(
     app: App,
     name: str,
     cache: str | None,
@@ -78,9 +76,9 @@ def make(
     seconds: int,
     json_: bool,
 ) -> None:
-    """Make a data set; the same again changes nothing. A snapshot is waited for until nodes can mount it."""
+    """Create a data set (idempotent); waits until nodes can mount a snapshot."""
     if sum(one is not None for one in (cache, hdfs, rbd, nfs)) > 1:
-        raise click.UsageError("one of --cache, --hdfs, --rbd and --nfs")
+        raise click.UsageError("--cache, --hdfs, --rbd and --nfs exclude each other")
     ava, source = app.client(), None
     if cache is not None:
         source = {"kind": "cache", "path": cache}
@@ -94,8 +92,8 @@ def make(
         server, _, path = nfs.partition(":")
         source = {"kind": "nfs", "server": server, "path": path}
     if limit is not None and source is not None:
-        raise click.UsageError("--limit is of a folder of its own, not of another source")
-    one = ava.make_data_set(name, source, number_of(limit, memory))
+        raise click.UsageError("--limit applies only to data sets without another source")
+    one = ava.make_data_set(name, source, amount_of(limit, memory))
     if not json_:
         say(one.id)
     end = time.monotonic() + seconds
@@ -106,7 +104,7 @@ def make(
         print_json(one)
     if one.elsewhere and not one.elsewhere.ready:
         raise click.ClickException(
-            f"It cannot be mounted: {one.elsewhere.trouble or 'not yet'}. It stays until you delete it."
+            f"Cannot be mounted: {one.elsewhere.trouble or 'not yet'}. The data set exists until you delete it."
         )
 
 
@@ -115,7 +113,7 @@ def make(
 @as_json
 @click.pass_obj
 def show(app: App, set_: str, json_: bool) -> None:
-    """Show a data set: where its bytes lie, whether they can be had, and how much of them the cache holds."""
+    """Show a data set: source, availability, and the share in the cache."""
     one = find_set(app.client(), set_)
     if json_:
         print_json(one.model_dump(mode="json"))
@@ -125,7 +123,7 @@ def show(app: App, set_: str, json_: bool) -> None:
         used = size(one.folder.used or 0) if one.folder.seen else "not measured yet"
         rows.append(("size", f"{used} of {size(one.folder.quota)}"))
     if one.elsewhere:
-        rows.append(("can be read", "yes" if one.elsewhere.ready else "no"))
+        rows.append(("available", "yes" if one.elsewhere.ready else "no"))
     if one.source["kind"] in CACHED:
         rows.append(("in the cache", held(one)))
     now = "written" if one.writers else f"read by {one.readers}" if one.readers else "not in use"
@@ -138,15 +136,15 @@ def show(app: App, set_: str, json_: bool) -> None:
 
 
 def place(one: DataSetOut) -> str:
-    """Return where a data set's bytes lie, as its maker said it."""
-    told = {key: str(value) for key, value in one.source.items()}
+    """Return the source of a data set as a text."""
+    source = {key: str(value) for key, value in one.source.items()}
     return {
         "folder": "a folder of its own",
-        "cache": f"the cache, {told.get('path')}",
-        "hdfs": f"HDFS {told.get('store')}" + (f"/{told['path']}" if "path" in told else ""),
-        "rbd": f"snapshot {told.get('image')}@{told.get('snapshot')}",
-        "nfs": f"NFS {told.get('server')}:{told.get('path')}",
-    }.get(told["kind"], told["kind"])
+        "cache": f"the cache, {source.get('path')}",
+        "hdfs": f"HDFS {source.get('store')}" + (f"/{source['path']}" if "path" in source else ""),
+        "rbd": f"snapshot {source.get('image')}@{source.get('snapshot')}",
+        "nfs": f"NFS {source.get('server')}:{source.get('path')}",
+    }.get(source["kind"], source["kind"])
 
 
 def held(one: DataSetOut) -> str:
@@ -163,7 +161,7 @@ def held(one: DataSetOut) -> str:
 @as_json
 @click.pass_obj
 def delete(app: App, set_: str, json_: bool) -> None:
-    """Delete a data set with all its files, while no run that has not finished names it."""
+    """Delete a data set and its files; refused while an unfinished run uses it."""
     ava = app.client()
     one = find_set(ava, set_)
     ava.delete_data_set(one.id)
@@ -177,7 +175,7 @@ def delete(app: App, set_: str, json_: bool) -> None:
 @as_json
 @click.pass_obj
 def share(app: App, set_: str, kind: Literal["user", "group"], name: str, json_: bool) -> None:
-    """Let a user, or the members of a group, read a data set."""
+    """Give a user or a group read access."""
     ava = app.client()
     one = find_set(ava, set_)
     ava.share_data_set(one.id, kind, name)
@@ -194,7 +192,7 @@ def share(app: App, set_: str, kind: Literal["user", "group"], name: str, json_:
 @as_json
 @click.pass_obj
 def unshare(app: App, set_: str, kind: Literal["user", "group"], name: str, json_: bool) -> None:
-    """Take that back: no further run gets it, and those that have it keep it until they end."""
+    """Revoke read access; runs that use the data set keep it until they end."""
     ava = app.client()
     one = find_set(ava, set_)
     ava.unshare_data_set(one.id, kind, name)
@@ -204,38 +202,8 @@ def unshare(app: App, set_: str, kind: Literal["user", "group"], name: str, json
             {"shares": [share.model_dump(mode="json") for share in ava.data_set_shares(one.id)], "runs": runs}
         )
     elif runs:
-        note(f"Runs that have it now, whoever's they are: {', '.join(runs)}.")
+        note(f"Runs of any user that use it now: {', '.join(runs)}.")
 
 
-@data.command()
-@click.argument("kind", type=click.Choice(["home", "group", "set"]))
-@click.argument("name", default="me")
-@click.option("--limit", metavar="AMOUNT", help="Choose it (administrators): 100GiB, or none.")
-@as_json
-@click.pass_obj
-def space(app: App, kind: str, name: str, limit: str | None, json_: bool) -> None:
-    """Show what a home, a group's folder or a data set holds and may hold (a group's limit: ava admin quota)."""
-    ava = app.client()
-    chosen = number_of(limit, memory)
-    folder: FolderOut | None
-    if kind == "home":
-        folder = ava.limit_home(name, chosen) if limit else ava.home(name)
-    elif kind == "group":
-        folder = ava.group_folder(name)
-    else:
-        one = find_set(ava, name)
-        folder = (ava.limit_data_set(one.id, chosen) if limit else one).folder
-    if json_ or folder is None:
-        print_json(folder.model_dump(mode="json") if folder else {})
-        return
-    if folder.trouble:
-        note(f"! {folder.trouble}")
-    say(
-        f"{size(folder.used or 0)} of {size(folder.quota)}, {folder.files or 0} files, {ago(folder.seen)} ago"
-    )
-    if isinstance(folder, HomeOut) and folder.data_sets_most is not None:
-        say(f"data sets: {size(folder.data_sets)} of {size(folder.data_sets_most)} by their limits")
-
-
-for verb in VERBS:
-    data.add_command(verb)
+for command in COMMANDS:
+    data.add_command(command)

@@ -1,4 +1,4 @@
-"""`ava images`."""
+"""`ava image`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,25 @@ from ava.domain.problems import ApiError
 from ava.schemas.images import ImageUseOut, PushedOut
 
 
-@click.group(invoke_without_command=True)
+@click.group()
+def image() -> None:
+    """List the images of the site; list and delete pushed images."""
+
+
+@image.command("list")
+@click.option("--mine", is_flag=True, help="Images that you and your groups pushed, with size and uses.")
+@click.option("--group", metavar="GROUP", help="With --mine: only this group.")
+@click.option("--user", metavar="USER", help="With --mine: only this user (admin only).")
 @as_json
-@click.pass_context
-def images(ctx: click.Context, json_: bool) -> None:
-    """Show the images that the site offers, any other one is named in full; show and delete what you have pushed."""
-    if ctx.invoked_subcommand is not None:
+@click.pass_obj
+def list_(app: App, mine: bool, group: str | None, user: str | None, json_: bool) -> None:
+    """List the images of the site; other images are given by their full reference."""
+    if (group is not None or user is not None) and not mine:
+        raise click.UsageError("--group and --user require --mine")
+    if mine:
+        _list_pushed(app.client(), group, user, json_)
         return
-    client = ctx.ensure_object(App).client()
+    client = app.client()
     found = client.images()
     if json_:
         print_json(found)
@@ -38,15 +49,15 @@ def images(ctx: click.Context, json_: bool) -> None:
     if rows:
         table(("IMAGE", "WHAT", "FRAMEWORK", "PYTHON", "CUDA", "SIZE", "FOR"), rows, right=("SIZE",))
     else:
-        note("The site offers none: name an image in full, as in registry.example.org/torch:2.")
+        note("The site has no images of its own: give a full reference such as registry.example.org/torch:2.")
     _pushed(client)
 
 
 def _pushed(client: Client) -> None:
-    """Tell what one has pushed, where users can; what is offered is shown whether the registry answers or not."""
+    """Print the space of pushed images; a registry that is off or unavailable is ignored."""
     try:
         for one in client.pushed_images():
-            note(f"{one.owner}/…: {_space(one)} (`ava images mine`)")
+            note(f"{one.owner}/…: {_space(one)} (`ava image list --mine`)")
     except ApiError as refused:
         if refused.status not in (404, 503):
             raise
@@ -58,16 +69,11 @@ def _space(one: PushedOut) -> str:
     return f"{size(one.used)} {limit}{deleted}"
 
 
-@images.command()
-@click.option("--group", metavar="GROUP", help="Of this group alone.")
-@click.option("--user", metavar="USER", help="Of this user, for administrators.")
-@as_json
-@click.pass_obj
-def mine(app: App, group: str | None, user: str | None, json_: bool) -> None:
-    """List what you and your groups have pushed, how much of their space it takes, and what uses it."""
+def _list_pushed(client: Client, group: str | None, user: str | None, json_: bool) -> None:
+    """Print pushed images with their size and uses."""
     if group is not None and user is not None:
-        raise click.UsageError("one of --group and --user")
-    found = app.client().pushed_images(user=user, group=group)
+        raise click.UsageError("--group and --user exclude each other")
+    found = client.pushed_images(user=user, group=group)
     if json_:
         print_json(found)
         return
@@ -81,19 +87,19 @@ def mine(app: App, group: str | None, user: str | None, json_: bool) -> None:
     for one in found:
         note(f"{one.owner}: {_space(one)}")
         if one.full:
-            note(f"! Nothing more can be pushed: {one.full}")
+            note(f"! Pushing is blocked: {one.full}")
 
 
 def _used(uses: list[ImageUseOut]) -> str:
     return ", ".join(f"{u.kind} {u.name or f'of {u.owner}'}" for u in uses)
 
 
-@images.command()
+@image.command()
 @click.argument("names", metavar="IMAGE...", nargs=-1, required=True)
 @as_json
 @click.pass_obj
 def delete(app: App, names: tuple[str, ...], json_: bool) -> None:
-    """Delete images that you or your groups have pushed, each with all its tags, while no run or definition uses them."""
+    """Delete pushed images with all their tags; images in use by runs or definitions are kept."""
     client, deleted = app.client(), []
     try:
         for name in names:

@@ -15,7 +15,7 @@ from ava.cli.runs import resolve_run, wait_until_finished
 @as_json
 @click.pass_obj
 def stop(app: App, runs: tuple[str, ...], wait: bool, json_: bool) -> None:
-    """Stop runs. They are charged until their pods are gone. Twice does no harm."""
+    """Stop runs (idempotent). They are charged until their pods are deleted."""
     ava = app.client()
     stopped = [ava.stop(resolve_run(ava, run)) for run in runs]
     if wait:

@@ -29,10 +29,10 @@ def show(app: App, run: str, json_: bool) -> None:
         ("name", f"{found.name} ({found.kind})"),
         ("owner", f"{found.owner}, group {found.group}"),
         ("queue", f"{found.queue}, priority {found.priority}, cluster {found.cluster}"),
-        ("asks for", f"{asks} in {found.pods} pod{'s' if found.pods != 1 else ''}"),
+        ("requests", f"{asks} in {found.pods} pod{'s' if found.pods != 1 else ''}"),
         ("state", found.state + (f". {found.reason}" if found.reason else "")),
         ("created", _when(found.created)),
-        ("reserved", f"since its admission, {_when(found.admitted)}" if found.admitted else ""),
+        ("reserved", f"since admission, {_when(found.admitted)}" if found.admitted else ""),
         ("used", f"since its pods had nodes, {_when(found.started)}" if found.started else ""),
     )
     for name, value in rows:

@@ -15,34 +15,38 @@ from ava.cli.runs import report_started
 
 @click.command(context_settings={"ignore_unknown_options": False})
 @click.option(
-    "--image", required=True, metavar="IMAGE", help="Of `ava images`, or as `docker pull` takes it."
+    "--image", required=True, metavar="IMAGE", help="Image name (see `ava image list`) or full reference."
 )
-@click.option("--name", metavar="NAME", help="Of the definition; made from the image where it is left out.")
-@click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True, help="GPUs of each pod.")
-@click.option("--cpu", type=CORES, default="1", show_default=True, help="Cores of each pod.")
-@click.option("--memory", type=SIZE, default="1GiB", show_default=True, help="Memory of each pod.")
-@click.option("--replicas", type=click.IntRange(1, 512), default=1, show_default=True, help="Pods.")
-@click.option("--gpu-model", metavar="MODEL", help="As `ava cluster` shows it.")
-@click.option("--node", metavar="NODE", help="As `ava cluster` shows it.")
+@click.option("--name", metavar="NAME", help="Name of the definition; default: from the image.")
+@click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True, help="GPUs per pod.")
+@click.option("--cpu", type=CORES, default="1", show_default=True, help="Cores per pod.")
+@click.option("--memory", type=SIZE, default="1GiB", show_default=True, help="Memory per pod.")
+@click.option("--replicas", type=click.IntRange(1, 512), default=1, show_default=True, help="Number of pods.")
+@click.option("--gpu-model", metavar="MODEL", help="See `ava cluster show`.")
+@click.option("--node", metavar="NODE", help="See `ava cluster show`.")
 @click.option("--queue", default="default", show_default=True, metavar="QUEUE")
 @click.option(
-    "--cluster", default="default", show_default=True, metavar="CLUSTER", help="'any': where it fits first."
+    "--cluster",
+    default="default",
+    show_default=True,
+    metavar="CLUSTER",
+    help="'any': the first one with enough resources.",
 )
 @click.option("--priority", type=click.IntRange(0, 100), default=50, show_default=True)
 @click.option("--retries", type=click.IntRange(0, 20), default=0, show_default=True)
 @click.option(
-    "--after", multiple=True, metavar="RUN", help="Has to succeed first: an id or a training's name."
+    "--after", multiple=True, metavar="RUN", help="Run that must succeed first: an id or a training's name."
 )
 @click.option("--time-limit", type=click.IntRange(1), metavar="SECONDS")
 @click.option(
-    "--data", "data", multiple=True, metavar="NAME[:rw]", help="Data set, below /data/NAME; may be repeated."
+    "--data", "data", multiple=True, metavar="NAME[:rw]", help="Data set, mounted at /data/NAME; repeatable."
 )
-@click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="May be repeated.")
-@click.option("--git", "git", metavar="URL@COMMIT", help="Code to be cloned.")
-@click.option("--git-key", metavar="NAME", help="Your deploy key for it.")
-@click.option("--key", metavar="KEY", help="Two calls with one key make one run.")
-@click.option("--wait", is_flag=True, help="Wait for the end; exit status 1 where it has not succeeded.")
-@click.option("--follow", "-f", is_flag=True, help="Print the log as it comes; then as with --wait.")
+@click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
+@click.option("--git", "git", metavar="URL@COMMIT", help="Code to clone.")
+@click.option("--git-key", metavar="NAME", help="Deploy key for it.")
+@click.option("--key", metavar="KEY", help="Idempotency key.")
+@click.option("--wait", is_flag=True, help="Wait until the run ends; exit status 1 if it did not succeed.")
+@click.option("--follow", "-f", is_flag=True, help="Follow the log, then as --wait.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @as_json
 @click.pass_obj
@@ -59,13 +63,13 @@ def run(
     """Start a training: ava run --image IMAGE --gpu 1 -- python train.py."""
     if len(command) == 1 and re.search(r"\s", command[0]):
         raise click.BadParameter(
-            f"{command[0]!r} in quotes is the name of one program. Leave the quotes out, or have a shell run the line:"
+            f"{command[0]!r} in quotes is the name of one program. Remove the quotes, or run the line in a shell:"
             f" sh -c {shlex.quote(command[0])}",
             param_hint="COMMAND",
         )
     ava = app.client()
-    made = ava.start(chosen["name"] or _name(chosen["image"]), _spec(command, chosen), key=key)
-    return report_started(ava, made, wait=wait, follow_=follow, json=json_)
+    started = ava.start(chosen["name"] or _name(chosen["image"]), _spec(command, chosen), key=key)
+    return report_started(ava, started, wait=wait, follow_=follow, json=json_)
 
 
 def _spec(command: tuple[str, ...], chosen: dict[str, Any]) -> dict[str, Any]:
@@ -92,11 +96,11 @@ def _spec(command: tuple[str, ...], chosen: dict[str, Any]) -> dict[str, Any]:
 def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
     for text in given:
         if "=" not in text:
-            raise click.BadParameter(f"{text!r}: wanted NAME=VALUE", param_hint="--env")
+            raise click.BadParameter(f"invalid value {text!r}: expected NAME=VALUE", param_hint="--env")
     return [(name, value) for name, _, value in (text.partition("=") for text in given)]
 
 
 def _name(image: str) -> str:
-    """Return a name made from an image's."""
+    """Return a name derived from an image."""
     last = image.split("@")[0].rsplit("/", 1)[-1].split(":")[0].lower()
     return re.sub(r"[^a-z0-9._-]+", "-", last).strip("-._") or "training"

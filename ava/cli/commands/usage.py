@@ -8,17 +8,22 @@ from ava.cli.app import App, as_json
 from ava.cli.output import print_json, table
 
 
-@click.command()
-@click.option("--month", metavar="YYYY-MM", help="This one where it is left out.")
-@click.option("--group", metavar="GROUP", help="Of a group of yours.")
-@click.option("--user", metavar="USER", help="Of somebody else, for administrators.")
+@click.group()
+def usage() -> None:
+    """Show GPU, CPU and memory hours."""
+
+
+@usage.command()
+@click.option("--month", metavar="YYYY-MM", help="Default: the current month.")
+@click.option("--group", metavar="GROUP", help="One of your groups.")
+@click.option("--user", metavar="USER", help="Another user (admin only).")
 @click.option("--csv", "csv_", is_flag=True, help="Print CSV.")
 @as_json
 @click.pass_obj
-def usage(app: App, month: str | None, group: str | None, user: str | None, csv_: bool, json_: bool) -> None:
-    """Show what was used in a month, by user and group.
+def show(app: App, month: str | None, group: str | None, user: str | None, csv_: bool, json_: bool) -> None:
+    """Show the usage of a month by user and group.
 
-    Used is counted while a run's pods have their nodes, reserved from its admission on, as the quota counts it.
+    Usage counts from when a run's pods have nodes; reservation counts from its admission, like the quota.
     """
     ava = app.client()
     if csv_:

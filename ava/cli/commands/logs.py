@@ -15,13 +15,18 @@ from ava.cli.times import INSTANT
 
 @click.command()
 @run_argument
-@click.option("--follow", "-f", is_flag=True, help="Continue until the run ends.")
+@click.option("--follow", "-f", is_flag=True, help="Follow until the run ends.")
 @click.option(
-    "--tail", "-n", type=click.IntRange(0, 10_000), default=1000, show_default=True, help="The newest lines."
+    "--tail",
+    "-n",
+    type=click.IntRange(0, 10_000),
+    default=1000,
+    show_default=True,
+    help="Number of newest lines.",
 )
-@click.option("--since", type=INSTANT, help="Lines from then on: 15m (ago), 2h, 3d, or a time, UTC.")
-@click.option("--pod", metavar="POD", help="Of this pod alone; `ava show` has their names.")
-@click.option("--raw", is_flag=True, help="Let the log's control characters through to the terminal.")
+@click.option("--since", type=INSTANT, help="Lines since 15m, 2h or 3d ago, or since a time (UTC).")
+@click.option("--pod", metavar="POD", help="Only this pod; see `ava show`.")
+@click.option("--raw", is_flag=True, help="Do not escape control characters.")
 @as_json
 @click.pass_obj
 def logs(
@@ -34,7 +39,7 @@ def logs(
     raw: bool,
     json_: bool,
 ) -> None:
-    """Show the log of a run, also after its pods are gone. RUN is an id, or a definition's name: then its newest run."""
+    """Show the log of a run, also after its pods were deleted. RUN is an id, or a definition's name for its newest run."""
     ava = app.client()
     id = resolve_run(ava, run)
     if json_:
@@ -50,4 +55,4 @@ def logs(
     for line in lines:
         print_line(line.pod, line.text, several=several, raw=raw)
     if not lines:
-        note("There is no line yet. See `ava why`.")
+        note("No log lines yet. See `ava explain`.")

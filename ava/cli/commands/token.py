@@ -1,4 +1,4 @@
-"""`ava tokens`."""
+"""`ava token`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ava.schemas.users import Scope
 
 
 @click.group()
-def tokens() -> None:
-    """Make and end tokens for programs; each may do what you may, or what its scopes say."""
+def token() -> None:
+    """Manage access tokens for programs; scopes limit what a token can do."""
 
 
-@tokens.command("list")
+@token.command("list")
 @as_json
 @click.pass_obj
 def list_(app: App, json_: bool) -> None:
-    """List your tokens, without their secrets."""
+    """List your tokens without their secrets."""
     found = app.client().tokens()
     if json_:
         print_json(found)
@@ -39,7 +39,7 @@ def list_(app: App, json_: bool) -> None:
     table(("ID", "LABEL", "AGE", "UNTIL", "USED AGO", "SCOPES"), rows)
 
 
-@tokens.command()
+@token.command()
 @click.option("--label", default="", metavar="TEXT")
 @click.option("--days", type=click.IntRange(1, 3660), default=30, show_default=True)
 @click.option(
@@ -47,28 +47,28 @@ def list_(app: App, json_: bool) -> None:
     "scopes",
     type=click.Choice(get_args(Scope)),
     multiple=True,
-    help="What the token may do: read; runs (read, and start, change and stop work and data sets); registry (push and pull "
-    "images, for docker login). May be repeated; without it the token may do all that you may.",
+    help="read: read access; runs: read, plus start, change and stop runs and data sets; registry: push and pull images "
+    "(docker login). Repeatable; default: full access.",
 )
 @as_json
 @click.pass_obj
-def make(app: App, label: str, days: int, scopes: tuple[str, ...], json_: bool) -> None:
-    """Make a token and print it, this once; keep it in a file for --token-file.
+def create(app: App, label: str, days: int, scopes: tuple[str, ...], json_: bool) -> None:
+    """Create a token and print it once; save it to a file for --token-file.
 
-    A token with a scope makes no further tokens, changes nothing of your account, and has no administrator's rights.
+    A token with a scope cannot create tokens, change your account, or act as administrator.
     """
-    made = app.client().make_token(label, days, sorted(set(scopes)))
+    created = app.client().make_token(label, days, sorted(set(scopes)))
     if json_:
-        print_json(made)
+        print_json(created)
     else:
-        say(made.token)
+        say(created.token)
 
 
-@tokens.command()
+@token.command()
 @click.argument("id", metavar="ID")
 @as_json
 @click.pass_obj
-def end(app: App, id: str, json_: bool) -> None:
-    """End a token."""
+def revoke(app: App, id: str, json_: bool) -> None:
+    """Revoke a token."""
     app.client().end_token(id)
-    done(f"Ended {id}.", {"ended": id}, json_)
+    done(f"Revoked {id}.", {"ended": id}, json_)

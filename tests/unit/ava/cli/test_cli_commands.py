@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from ava.cli.main import VERBS, Verbs, cli
+from ava.cli.main import COMMANDS, Commands, cli
 from ava.images import catalogue
 
 
@@ -17,7 +17,7 @@ def leaves(command: click.Command, path: str = "") -> Iterator[tuple[str, click.
         yield path, command
         return
     context = click.Context(command)
-    for name in VERBS if isinstance(command, Verbs) else command.list_commands(context):
+    for name in COMMANDS if isinstance(command, Commands) else command.list_commands(context):
         found = command.get_command(context, name)
         assert found is not None
         yield from leaves(found, f"{path} {name}".strip())

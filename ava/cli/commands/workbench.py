@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -25,7 +25,7 @@ BEGIN, END = "# ava: begin of workbenches", "# ava: end of workbenches"
 
 @click.group()
 def workbench() -> None:
-    """Make, run and stop workbenches, and write what ssh needs to know of them."""
+    """Create, start and stop workbenches; configure ssh access."""
 
 
 @workbench.command("list")
@@ -42,29 +42,31 @@ def list_(app: App, json_: bool) -> None:
 
 @workbench.command()
 @click.argument("name")
-@click.option("--image", required=True, metavar="IMAGE", help="As `ava images` shows it, or its full name.")
+@click.option(
+    "--image", required=True, metavar="IMAGE", help="Image name (see `ava image list`) or full reference."
+)
 @click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True)
 @click.option("--cpu", type=CORES, default="1", show_default=True)
 @click.option("--memory", type=SIZE, default="2GiB", show_default=True)
 @click.option(
-    "--disk", type=SIZE, help="Of the node's own disk, at /disk over all runs; none where left out."
+    "--disk", type=SIZE, help="Size of a local disk on the node, mounted at /disk in all runs; default: none."
 )
-@click.option("--gpu-model", metavar="MODEL", help="As `ava cluster` shows it.")
-@click.option("--node", metavar="NODE", help="As `ava cluster` shows it.")
+@click.option("--gpu-model", metavar="MODEL", help="See `ava cluster show`.")
+@click.option("--node", metavar="NODE", help="See `ava cluster show`.")
 @click.option("--queue", default="default", show_default=True, metavar="QUEUE")
 @as_json
 @click.pass_obj
 def create(app: App, /, name: str, json_: bool, **chosen: Any) -> None:
-    """Make a workbench; `ava workbench run` starts it."""
+    """Create a workbench; start it with `ava workbench start`."""
     each = {part: chosen[part] for part in ("gpu", "cpu", "memory")}
     spec: dict[str, Any] = {"kind": "workbench", "image": chosen["image"], "queue": chosen["queue"]}
     spec |= {"roles": [{"each": each}]}
     spec |= {key: chosen[key] for key in ("gpu_model", "node", "disk") if chosen[key] is not None}
-    made = app.client().define(name, spec)
+    created = app.client().define(name, spec)
     if json_:
-        print_json(made)
+        print_json(created)
     else:
-        note(f"Made {made.name} ({made.id}). Start it: ava workbench run {made.name}")
+        note(f"Created {created.name} ({created.id}). Start it: ava workbench start {created.name}")
 
 
 @workbench.command()
@@ -72,8 +74,8 @@ def create(app: App, /, name: str, json_: bool, **chosen: Any) -> None:
 @click.option("--wait/--no-wait", default=True, help="Wait until it runs.")
 @as_json
 @click.pass_obj
-def run(app: App, name: str, wait: bool, json_: bool) -> int:
-    """Start a workbench; where it runs already nothing changes."""
+def start(app: App, name: str, wait: bool, json_: bool) -> int:
+    """Start a workbench (idempotent)."""
     ava = app.client()
     one = _the(ava, name)
     if one.state == "new" or one.state in ENDED:
@@ -93,11 +95,11 @@ def run(app: App, name: str, wait: bool, json_: bool) -> int:
 
 @workbench.command()
 @click.argument("name")
-@click.option("--wait/--no-wait", default=True, help="Wait until its pod is gone.")
+@click.option("--wait/--no-wait", default=True, help="Wait until its pod is deleted.")
 @as_json
 @click.pass_obj
 def stop(app: App, name: str, wait: bool, json_: bool) -> None:
-    """Stop a workbench; its disk stays. Twice does no harm."""
+    """Stop a workbench; its disk is kept. Idempotent."""
     ava = app.client()
     one = _the(ava, name)
     if one.run is not None and one.state not in ENDED:
@@ -117,52 +119,57 @@ def stop(app: App, name: str, wait: bool, json_: bool) -> None:
 @click.argument("size", type=SIZE)
 @as_json
 @click.pass_obj
-def grow(app: App, name: str, size: int, json_: bool) -> None:
-    """Have a workbench's disk be larger, while it runs too. It never shrinks."""
+def resize(app: App, name: str, size: int, json_: bool) -> None:
+    """Enlarge the disk of a workbench, also while it runs; shrinking is not possible."""
     ava = app.client()
     one = ava.grow_disk(_the(ava, name).id, size)
     if json_:
         print_json(one)
     elif one.disk is not None:
         note(
-            f"{one.name}: the disk has {output.size(one.disk.size)}, {output.size(size)} are wanted. {one.disk.trouble}".strip()
+            f"{one.name}: disk {output.size(one.disk.size)}, requested {output.size(size)}. {one.disk.trouble}".strip()
         )
 
 
-@workbench.command("keep")
+@workbench.command("set")
 @click.argument("id")
-@click.option("--end", is_flag=True, help="Stop it again when it is idle.")
+@click.option(
+    "--idle-stop",
+    type=click.Choice(["on", "off"]),
+    required=True,
+    help="Whether an idle workbench is stopped.",
+)
 @as_json
 @click.pass_obj
-def keep(app: App, id: str, end: bool, json_: bool) -> None:
-    """Never stop a workbench (of anybody, by its id) for being idle; for administrators."""
-    one = app.client().exempt_idle(id, not end)
-    how = "never stopped" if one.idle_exempt else "stopped as others are"
-    done(f"{one.name} of {one.owner} is {how} when it is idle.", one, json_)
+def set_(app: App, id: str, idle_stop: Literal["on", "off"], json_: bool) -> None:
+    """Change settings of any user's workbench by its id (admin only)."""
+    one = app.client().exempt_idle(id, idle_stop == "off")
+    how = "not stopped" if one.idle_exempt else "stopped"
+    done(f"{one.name} of {one.owner} is {how} when idle.", one, json_)
 
 
 @workbench.command("ssh-config")
 @click.option(
     "--write",
     is_flag=True,
-    help="Write it into ~/.ssh/config and ~/.ssh/ava_known_hosts; what else is there stays.",
+    help="Write to ~/.ssh/config and ~/.ssh/ava_known_hosts; other entries are kept.",
 )
 @as_json
 @click.pass_obj
 def ssh_config(app: App, write: bool, json_: bool) -> None:
-    """Print what ssh needs to know of your workbenches: `ssh ava-NAME` then gets into NAME.
+    """Print the ssh configuration of your workbenches, for `ssh ava-NAME`.
 
-    The lines of known_hosts come from the platform: ssh asks nobody whether it may trust a host key.
+    The platform supplies known_hosts, so ssh does not ask to confirm host keys.
     """
     found = [(w.name, w.ssh) for w in app.client().workbenches() if w.ssh is not None and w.ssh.host_key]
     if not found:
-        raise _none("No workbench of yours has run yet, or this site has no ssh gateway.", "workbenches")
+        raise _none("None of your workbenches has run yet, or this site has no ssh gateway.", "workbenches")
     config, known = stanzas(found), known_hosts([ssh for _, ssh in found])
     if write:
         path = _install(config, known)
         if not json_:
             names = " or ".join(f"ava-{name}" for name, _ in found[:3])
-            note(f"Wrote {len(found)} workbenches into {path}: ssh {names}")
+            note(f"Wrote {len(found)} workbenches to {path}: ssh {names}")
     elif not json_:
         say(config)
         say("# ~/.ssh/ava_known_hosts:")

@@ -1,4 +1,4 @@
-"""`ava keys`."""
+"""`ava key`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Kind = Literal["ssh", "deploy"]
 
 
 @click.group()
-def keys() -> None:
-    """Store ssh public keys (to get into workbenches) and deploy keys (private, to clone code)."""
+def key() -> None:
+    """Manage SSH public keys (for workbenches) and deploy keys (private, for git)."""
 
 
-@keys.command("list")
+@key.command("list")
 @as_json
 @click.pass_obj
 def list_(app: App, json_: bool) -> None:
-    """List your keys; of deploy keys the public part."""
+    """List your keys; for deploy keys the public part."""
     ava = app.client()
     found = [*ava.keys("ssh"), *ava.keys("deploy")]
     if json_:
@@ -37,31 +37,31 @@ def list_(app: App, json_: bool) -> None:
         )
 
 
-@keys.command()
+@key.command("set")
 @click.argument("kind", type=KIND)
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @as_json
 @click.pass_obj
-def put(app: App, kind: Kind, name: str, file: Path, json_: bool) -> None:
-    """Store a key from FILE (- is standard input), or another one in its place."""
+def set_(app: App, kind: Kind, name: str, file: Path, json_: bool) -> None:
+    """Store or replace a key from FILE (- reads standard input)."""
     try:
         text = sys.stdin.read(20_000) if str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         problem = Problem(
             "file-unreadable",
-            "The key cannot be read.",
+            "Cannot read the key.",
             str(file),
             type(error).__name__,
-            "a key's file",
-            "Name another file.",
+            "a key file",
+            "Specify another file.",
         )
         raise ApiError(400, problem) from error
-    made = app.client().put_key(kind, name, text)
-    done(f"Stored {kind} key {made.name}, {made.fingerprint}.", made, json_)
+    stored = app.client().put_key(kind, name, text)
+    done(f"Stored {kind} key {stored.name}, {stored.fingerprint}.", stored, json_)
 
 
-@keys.command()
+@key.command()
 @click.argument("kind", type=KIND)
 @click.argument("name")
 @as_json

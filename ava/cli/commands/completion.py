@@ -1,4 +1,4 @@
-"""`ava completion`: the script that makes a shell complete verbs and options."""
+"""`ava completion`: shell completion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ava.cli.output import print_json
 @as_json
 @click.pass_context
 def completion(ctx: click.Context, shell: str, json_: bool) -> None:
-    """Print the completion script of a shell: add `eval "$(ava completion bash)"` to your ~/.bashrc."""
+    """Print a shell's completion script; add `eval "$(ava completion bash)"` to your ~/.bashrc."""
     source = get_completion_class(shell)
     if source is None:
         raise click.UsageError(f"click has no completion for {shell}")

@@ -10,8 +10,8 @@ import click
 
 from ava.cli import saved_login
 from ava.cli.app import App, as_json
+from ava.cli.commands.account import UNCONFIRMED
 from ava.cli.output import note, print_json, say
-from ava.cli.verbs.account import UNCONFIRMED
 
 
 def password(prompt: str = "Password") -> str:
@@ -22,16 +22,16 @@ def password(prompt: str = "Password") -> str:
 
 
 @click.command()
-@click.option("--name", "-u", metavar="NAME", help="Your account; asked for where it is left out.")
+@click.option("--name", "-u", metavar="NAME", help="Account name; default: prompt.")
 @click.option(
-    "--days", type=click.IntRange(1, 3660), default=30, show_default=True, help="Until the token ends."
+    "--days", type=click.IntRange(1, 3660), default=30, show_default=True, help="Lifetime of the token."
 )
 @as_json
 @click.pass_obj
 def login(app: App, name: str | None, days: int, json_: bool) -> None:
-    """Log in; a token is kept in ~/.config/ava, for you alone.
+    """Log in and save a token in ~/.config/ava, readable only by you.
 
-    The password is asked for, or read from standard input where that is no terminal:
+    Prompts for the password, or reads it from standard input if that is not a terminal:
 
     \b
     ava --server https://ava.example.org login -u ann < password-file
@@ -49,8 +49,8 @@ def login(app: App, name: str | None, days: int, json_: bool) -> None:
         return
     say(f"Logged in to {server} as {me.name}.")
     note(
-        f"The token is in {file} and ends in {days} days."
-        + ("" if me.default_group else " You are in no group yet: an administrator puts you into one.")
+        f"Token saved in {file}, valid for {days} days."
+        + ("" if me.default_group else " You do not belong to a group yet: ask an administrator to add you.")
     )
     if me.email_confirmed is False:
         note(UNCONFIRMED)

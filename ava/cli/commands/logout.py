@@ -16,7 +16,7 @@ from ava.domain.problems import ApiError
 @as_json
 @click.pass_obj
 def logout(app: App, json_: bool) -> None:
-    """End the token and forget it, also where it has ended already."""
+    """Revoke and delete the saved token (idempotent)."""
     known = saved_login.load()
     if known.token is None:
         done("You were not logged in.", {"logged_out": False}, json_)

@@ -8,14 +8,19 @@ from ava.cli.app import App, as_json
 from ava.cli.output import ago, cores, note, print_json, size, table
 
 
-@click.command()
+@click.group()
+def cluster() -> None:
+    """Show nodes, GPU models and free resources."""
+
+
+@cluster.command()
 @click.option("--free", is_flag=True, help="Only nodes with a free GPU.")
 @as_json
 @click.pass_obj
-def cluster(app: App, free: bool, json_: bool) -> None:
-    """Show the nodes, their GPU models, and what is free on them now.
+def show(app: App, free: bool, json_: bool) -> None:
+    """Show the nodes with GPU models and free resources.
 
-    A model with 1/4 is shared: four slots to a card, which are what is counted.
+    A model with 1/4 is shared: each card has four slots, and slots are counted.
     """
     found = app.client().cluster()
     nodes = [n for n in found.nodes if not free or (n.open and n.free.gpu > 0)]
@@ -23,7 +28,7 @@ def cluster(app: App, free: bool, json_: bool) -> None:
         print_json(found.model_copy(update={"nodes": nodes}))
         return
     if found.seen is None:
-        note("The scheduler has not said anything yet.")
+        note("The scheduler has not reported yet.")
         return
     rows = [
         (
@@ -34,11 +39,11 @@ def cluster(app: App, free: bool, json_: bool) -> None:
             f"{n.free.gpu}/{n.capacity.gpu}",
             f"{cores(n.free.cpu)}/{cores(n.capacity.cpu)}",
             f"{size(n.free.memory)}/{size(n.capacity.memory)}",
-            "" if n.open else "takes nothing now",
+            "" if n.open else "unschedulable",
         )
         for n in nodes
     ]
     columns = ("NODE", "CLUSTER", "POOL", "MODEL", "FREE GPU", "FREE CPU", "FREE MEMORY", "")
     table(columns, rows, right=("FREE GPU", "FREE CPU", "FREE MEMORY"))
     if not found.fresh:
-        note(f"This is {ago(found.seen)} old: the scheduler does not answer at the moment.")
+        note(f"{ago(found.seen)} old: the scheduler is not reporting.")

@@ -18,17 +18,17 @@ from ava.schemas.data_sets import DataSetOut
 ENCODED = click.option(
     "--encoded",
     is_flag=True,
-    help="PATH is percent-encoded, as --json and `ls --encoded` have it: for names that cannot be typed.",
+    help="PATH is percent-encoded, as in --json and `ls --encoded`: for names that cannot be typed.",
 )
 
 
-def _said(path: str, encoded: bool) -> str:
-    """Return a path as the interface takes it: what was typed is the name, byte for byte."""
+def _api_path(path: str, encoded: bool) -> str:
+    """Return a path percent-encoded for the API, byte for byte as typed."""
     return path if encoded else encoded_path(path)
 
 
 def find_set(ava: Client, ref: str) -> DataSetOut:
-    """Return a data set by its id, or by its name, one's own first; ApiError 404."""
+    """Return a data set by its id or name, preferring your own; ApiError 404."""
     if is_id(ref):
         try:
             return ava.data_set(ref)
@@ -52,7 +52,7 @@ def find_set(ava: Client, ref: str) -> DataSetOut:
 def ls(app: App, set_: str, path: str, limit: int, encoded: bool, json_: bool) -> None:
     """List a folder of a data set, by name."""
     ava = app.client()
-    found = list(ava.files(find_set(ava, set_).id, _said(path, encoded), most=limit))
+    found = list(ava.files(find_set(ava, set_).id, _api_path(path, encoded), most=limit))
     if json_:
         print_json(found)
         return
@@ -68,9 +68,9 @@ def ls(app: App, set_: str, path: str, limit: int, encoded: bool, json_: bool) -
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("path", default="")
 @click.option(
-    "--resume", metavar="UPLOAD", help="Continue with an upload that was cut, as its beginning said."
+    "--resume", metavar="UPLOAD", help="Resume an interrupted upload, by the address printed when it began."
 )
-@click.option("--replace", is_flag=True, help="Also where a file of this name is there.")
+@click.option("--replace", is_flag=True, help="Overwrite an existing file.")
 @ENCODED
 @as_json
 @click.pass_obj
@@ -84,13 +84,13 @@ def put(
     encoded: bool,
     json_: bool,
 ) -> None:
-    """Send FILE into a data set; cut off, it resumes where it stopped."""
+    """Upload FILE into a data set; an interrupted upload can be resumed."""
     if not file.is_file():
         raise ApiError(
             400,
             Problem(
                 "file-not-regular",
-                "Only a regular file can be sent: of a pipe or a device the length is not known.",
+                "Only regular files can be uploaded: the length of a pipe or device is unknown.",
                 "FILE",
                 str(file),
                 "a regular file",
@@ -99,12 +99,12 @@ def put(
         )
     ava = app.client()
     one = find_set(ava, set_)
-    said = _said(path, encoded) if path else encoded_path(file.name)
-    where = resume or ava.begin_upload(one.id, said, file.stat().st_size)
-    note(f"Sending to {where}; after a cut: ava data put {one.id} {file} --resume {where}")
+    target = _api_path(path, encoded) if path else encoded_path(file.name)
+    where = resume or ava.begin_upload(one.id, target, file.stat().st_size)
+    note(f"Uploading to {where}; resume with: ava data put {one.id} {file} --resume {where}")
     ava.upload(where, file, replace=replace)
-    data = {"data_set": one.id, "path": said, "size": file.stat().st_size}
-    done(f"{path or file.name} is in {one.name}.", data, json_)
+    data = {"data_set": one.id, "path": target, "size": file.stat().st_size}
+    done(f"Uploaded {path or file.name} to {one.name}.", data, json_)
 
 
 @click.command()
@@ -115,18 +115,18 @@ def put(
 @as_json
 @click.pass_obj
 def get(app: App, set_: str, path: str, file: Path, encoded: bool, json_: bool) -> None:
-    """Write a file of a data set to FILE (- is standard output)."""
+    """Download a file of a data set to FILE (- is standard output)."""
     if json_ and str(file) == "-":
-        raise click.UsageError("With --json name a FILE: standard output has the JSON.")
+        raise click.UsageError("--json requires a FILE: standard output carries the JSON.")
     ava = app.client()
-    one, path = find_set(ava, set_), _said(path, encoded)
+    one, path = find_set(ava, set_), _api_path(path, encoded)
     if str(file) == "-":
         ava.download(one.id, path, sys.stdout.buffer)
         return
     if file.is_dir():
-        raise click.UsageError(f"{file} is a folder; name the file in it.")
+        raise click.UsageError(f"{file} is a folder; specify a file in it.")
     if file.exists() and not file.is_file():
-        # A pipe or a device takes the bytes as they come, and stays what it is.
+        # A pipe or a device is written to in place, never replaced.
         with file.open("wb") as opened:
             size_ = ava.download(one.id, path, opened)
     else:
@@ -151,11 +151,11 @@ def _saved(ava: Client, one: DataSetOut, path: str, file: Path) -> int:
 @as_json
 @click.pass_obj
 def rm(app: App, set_: str, path: str, encoded: bool, json_: bool) -> None:
-    """Remove a file, or an empty folder, while no run has the data set."""
+    """Delete a file or an empty folder; refused while a run uses the data set."""
     ava = app.client()
-    one, said = find_set(ava, set_), _said(path, encoded)
-    ava.delete_file(one.id, said)
-    done(f"Deleted {path} of {one.name}.", {"data_set": one.id, "deleted": said}, json_)
+    one, target = find_set(ava, set_), _api_path(path, encoded)
+    ava.delete_file(one.id, target)
+    done(f"Deleted {path} from {one.name}.", {"data_set": one.id, "deleted": target}, json_)
 
 
-VERBS = (ls, put, get, rm)
+COMMANDS = (ls, put, get, rm)

@@ -16,11 +16,16 @@ PHASES = click.Choice(["queued", "admitted", "finished"])
 
 @click.command("list")
 @click.option("--kind", type=KINDS)
-@click.option("--phase", type=PHASES, help="queued: waits; admitted: is charged; finished.")
+@click.option("--phase", type=PHASES, help="queued: waiting; admitted: charged; finished.")
 @click.option(
-    "--limit", "-n", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The newest."
+    "--limit",
+    "-n",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="Number of newest runs.",
 )
-@click.option("--all", "all_", is_flag=True, help="Everybody's, for administrators.")
+@click.option("--all", "all_", is_flag=True, help="All users' runs (admin only).")
 @as_json
 @click.pass_obj
 def list_(
