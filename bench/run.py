@@ -134,9 +134,9 @@ def measure() -> dict[str, Any]:
     rest = timed("avadm apply: the rest", *AVADM, "apply")
     ran += tasks()
     again = timed("avadm apply: nothing to do", *AVADM, "apply")
-    full = timed("avadm apply --full: every task again", *AVADM, "apply", "--full")
+    full = timed("avadm apply --force: every task again", *AVADM, "apply", "--force")
     asked = tasks()
-    fewest = timed(f"the same on {FEWEST}", *AVADM, "apply", "--full", "--limit", FEWEST)
+    fewest = timed(f"the same on {FEWEST}", *AVADM, "apply", "--force", "--limit", FEWEST)
     further = asked - tasks()
     run(*AVADM, "lab", "down", "--name", "bench")
     growth = preflight()
@@ -151,8 +151,8 @@ def measure() -> dict[str, Any]:
                 "avadm apply base ceph": ceph,
                 "avadm apply, all phases": install,
                 "avadm apply again": again,
-                "avadm apply --full": full,
-                f"avadm apply --full --limit {FEWEST}": fewest,
+                "avadm apply --force": full,
+                f"avadm apply --force --limit {FEWEST}": fewest,
             }.items()
         },
         "ratios": {
@@ -219,7 +219,7 @@ def document(figures: Mapping[str, Any]) -> str:
             for n, (goal, what) in GOALS.items()
         ),
         "",
-        "Controller CPU per host and task is that of each further one: `apply --full` on six nodes against the same on",
+        "Controller CPU per host and task is that of each further one: `apply --force` on six nodes against the same on",
         f"{FEWEST}, which runs every playbook and every task too, by the {figures['further_tasks']} tasks more. What starting",
         "playbooks costs is apart; with it, those of the installation took "
         f"{1000 * cpu / figures['tasks']:.0f} ms each ({figures['tasks']} of them).",

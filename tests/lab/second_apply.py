@@ -39,7 +39,7 @@ PUT_BACK = f'for f in /etc/python*/sitecustomize.py; do mv "$f.kept" "$f"; done;
 
 @dataclass
 class SecondRun:
-    """What came of `avadm apply --full` over what is installed: its run folder and summary, and what was seen meanwhile.
+    """What came of `avadm apply --force` over what is installed: its run folder and summary, and what was seen meanwhile.
 
     pythons: lines "VERSION ARGUMENTS" of each python that started, by node.
     with_secrets: processes that had a secret in their arguments or environment, but for the planted ones.
@@ -89,11 +89,11 @@ def noting(lab, notes):
 
 @pytest.fixture(scope="session")
 def second_run(lab, tmp_path_factory):
-    """One more `avadm apply --full` over what is installed, and what was seen while it ran."""
+    """One more `avadm apply --force` over what is installed, and what was seen while it ran."""
     other = other_controller(lab, tmp_path_factory.mktemp("again"))
     pythons, before = {}, latest()
     with noting(lab, pythons), secret_scan.watched(lab, secret_scan.needles(lab.site_path)) as found:
-        ours = start("apply", "--full")
+        ours = start("apply", "--force")
         try:
             # It holds its lock by now; the folder of the other's dry run is the latest afterwards.
             folder = in_mid_run(before, "base", ours)

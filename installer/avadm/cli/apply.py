@@ -11,7 +11,7 @@ import click
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.nodes import compact
-from avadm.cli.options import dry_run
+from avadm.cli.options import Renamed, dry_run
 from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.progress import displays, printed_notes
@@ -57,19 +57,28 @@ def confirm_first(site_file: SiteFile) -> None:
     "--plan",
     "planned",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Apply this plan of `avadm plan --out`, or nothing.",
+    help="Apply exactly this plan, saved by `avadm plan --out`.",
 )
-@click.option("--resume", is_flag=True, help="Leave out phases that are done with the same inputs.")
+@click.option("--resume", is_flag=True, help="Skip phases that are done with the same inputs.")
 @click.option(
     "--replace",
     metavar="NODE",
-    help="Make this node's part of PHASE (etcd, ceph's monitor, the cache's journal) again: its data is lost for good.",
+    help="Recreate the member of PHASE (etcd, ceph monitor, cache journal) on this node; destroys its data.",
 )
-@click.option("--full", is_flag=True, help="Run every phase, also what is proven unchanged.")
-@dry_run("Change nothing: ask each task what it would change.")
-@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is known to be dead.")
-@click.option("--forks", type=click.IntRange(1, 256), default=25, show_default=True, help="Nodes at once.")
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing before the first apply of a whole site.")
+@click.option(
+    "--force",
+    "full",
+    cls=Renamed,
+    former=["--full"],
+    is_flag=True,
+    help="Run all phases, even if no drift was detected.",
+)
+@dry_run("Report what each task would change; change nothing.")
+@click.option("--break-lock", is_flag=True, help="Remove the lock of an interrupted run.")
+@click.option(
+    "--forks", type=click.IntRange(1, 256), default=25, show_default=True, help="Nodes in parallel."
+)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before the first apply of a site.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the summary only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, progress on stderr.")
 @pass_app
@@ -92,14 +101,14 @@ def apply(
 ) -> None:
     """Install what the site file describes, or update it (idempotent).
 
-    PHASE names phases (see `avadm plan`); what they need and is not done yet is run first. Without PHASE
-    everything is asked for. A phase that is done with the inputs of now is run again only where its nodes say
-    that something of it has changed since; --full runs it in any case. Phases that do not need each other run at
-    once. A node that cannot be reached is left behind and named at the end; the same command continues with it.
+    PHASE selects phases (see `avadm plan`); their unfinished dependencies run first. Without PHASE
+    all phases are run. A phase that is done with the current inputs runs again only on nodes with drift; --force
+    runs it in any case. Independent phases run in parallel. An unreachable node is skipped and listed at the end;
+    the same command continues with it.
     """
     if planned and (phases or limit or resume or replace or full or check):
         raise click.UsageError(
-            "--plan says itself what is done: no PHASE, --limit, --resume, --replace, --full or --dry-run."
+            "--plan excludes PHASE, --limit, --resume, --replace, --force and --dry-run: the plan contains them."
         )
     site_file = app.site_file()
     kept = load(planned, site_file.site.name) if planned else None

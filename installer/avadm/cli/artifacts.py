@@ -14,6 +14,7 @@ from avadm.artifacts.requirements import needed
 from avadm.artifacts.store import ArtifactState, ArtifactStore, as_json
 from avadm.cli.artifacts_progress import display
 from avadm.cli.main import App, pass_app
+from avadm.cli.options import Renamed
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress_model import duration
 from avadm.cli.tables import print_table
@@ -43,14 +44,16 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, progre
 _jobs = click.option(
     "--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Artifacts to build at once."
 )
-_again = click.option("--again", is_flag=True, help="Also those that are in the cache already.")
+_again = click.option(
+    "--force", "again", cls=Renamed, former=["--again"], is_flag=True, help="Also those that are cached."
+)
 
 
 @click.group()
 def artifacts() -> None:
-    """Build and check the programs that no package source has.
+    """Build and check the programs that no package source provides.
 
-    Without NAME a verb is about what the site's roles need.
+    Without NAME a command handles all artifacts that the site's roles need.
     """
 
 

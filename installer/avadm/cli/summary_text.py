@@ -58,7 +58,7 @@ def headline(data: RunSummary) -> str:
         return f"Dry run: {quantity(data['changed'], 'task')} would change something; nothing was changed."
     if not data["changed"]:
         proven = data["phases"] and all(p["state"] == "unchanged" for p in data["phases"])
-        how = ", proven without running it again" if proven else ""
+        how = ", verified without running any task" if proven else ""
         return f"No changes: everything is in sync{how} ({took})."
     return f"Done in {took}: {quantity(data['changed'], 'task')} changed something on {quantity(_changed_hosts(data), 'node')}."
 

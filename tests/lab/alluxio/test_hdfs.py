@@ -19,7 +19,7 @@ SIZE = 20 * 2**20
 
 def applied():
     """Apply what the site file says of the cache; return the run's summary."""
-    done = avadm("apply", "cache", "--full")
+    done = avadm("apply", "cache", "--force")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return json.loads((latest() / "summary.json").read_text())
 

@@ -118,7 +118,7 @@ def fixed(lab):
 
 def unchanged(lab):
     """Assert that an apply that does everything again changes nothing on any host."""
-    done = avadm("apply", "--full")
+    done = avadm("apply", "--force")
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((latest() / "summary.json").read_text())
     assert set(summary["hosts"]) == {n["name"] for n in lab.nodes}

@@ -218,7 +218,7 @@ def test_rules_that_alone_have_changed_come_without_a_playbook_as_the_role_write
         assert f"tcp dport {MORE} " in lab.sh(node.name, "nft -nn list table ip avadm")
         assert (status(lab, node.name)["same"], status(lab, node.name)["tried"]) == (True, False)
     assert applied()[1]["state"] == "unchanged"
-    rc, phase, _ = applied("--full")
+    rc, phase, _ = applied("--force")
     assert (rc, phase["changed"]) == (0, 0)
 
 

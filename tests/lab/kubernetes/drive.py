@@ -72,7 +72,7 @@ def services(lab, node):
 
 def unchanged(phases=("etcd", "docker", "masters", "nodes", "addons")):
     """Assert that an apply that does all of these phases again changes nothing on any node."""
-    done = avadm("apply", "--full", *phases, timeout=900)
+    done = avadm("apply", "--force", *phases, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((latest() / "summary.json").read_text())
     assert summary["hosts"]

@@ -56,9 +56,9 @@ def test_the_installer_is_killed_in_a_phase(lab, kube, tried, phase):
 
 def test_an_apply_for_one_worker_touches_it_alone(lab, tried):
     node = lab.names("worker")[-1]
-    row = tried("one worker", f"apply --full --limit {node}", "no task on any other node")
+    row = tried("one worker", f"apply --force --limit {node}", "no task on any other node")
     begun = time.monotonic()
-    done = avadm("apply", "--full", "--limit", node, "base", "docker", "nodes", timeout=900)
+    done = avadm("apply", "--force", "--limit", node, "base", "docker", "nodes", timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     events = [json.loads(line) for line in (latest() / "events.jsonl").read_text().splitlines()]
     touched = {e["host"] for e in events if e.get("host")}

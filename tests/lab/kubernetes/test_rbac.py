@@ -211,7 +211,7 @@ def test_who_is_no_account_any_more_loses_the_binding(kube):
     kube.ctl("create rolebinding former --clusterrole=avadm:tenant --user=former -n lab-neighbour")
     try:
         kube.ctl("label rolebinding former avadm.io/accounts=tenant -n lab-neighbour")
-        done = avadm("apply", "--full", "addons", timeout=600)
+        done = avadm("apply", "--force", "addons", timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
         left = [b["metadata"]["name"] for b in kube.get("rolebindings -n lab-neighbour")["items"]]
         assert left == ["avadm:tenant"]

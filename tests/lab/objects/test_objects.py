@@ -133,7 +133,7 @@ def test_usage_is_exported_for_every_user(lab):
 
 
 def test_a_second_run_changes_nothing_and_shows_no_key(lab, kept):
-    done = avadm("apply", "objects", "--full")
+    done = avadm("apply", "objects", "--force")
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((latest() / "summary.json").read_text())
     assert {name: h["changed"] for name, h in summary["hosts"].items() if h["changed"]} == {}

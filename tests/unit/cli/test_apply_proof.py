@@ -52,7 +52,7 @@ def test_plan_before_anything_is_installed_asks_no_node_for_values(avadm, nodes)
 
 
 def test_full_runs_everything(installed, playbooks):
-    installed("apply", "--full")
+    installed("apply", "--force")
     assert sorted(playbooks.phases) == ["base", "ceph", "cephfs", "monitoring", "rbd"]
     installed("apply")
     assert playbooks.phases == []
@@ -182,7 +182,7 @@ def test_nodes_that_were_told_stay_done_where_a_new_one_fails(installed, nodes, 
     assert nodes.told == {}
 
 
-@pytest.mark.parametrize("argv", [["--full"], ["--check"]])
+@pytest.mark.parametrize("argv", [["--force"], ["--check"]])
 def test_nobody_is_told_apart_in_a_full_or_a_dry_run(installed, nodes, playbooks, tmp_path, argv):
     (tmp_path / "site.yml").write_text(SITE + NEW)
     assert installed("apply", "base", *argv).exit_code in (0, 1)
@@ -241,7 +241,7 @@ def test_what_a_killed_run_left_running_is_run_again_and_the_rest_is_proven(inst
 def test_a_run_on_one_node_keeps_what_the_others_had_left_in_the_cluster(installed, nodes, playbooks):
     nodes.values["", "health 3"] = "better"
     playbooks.own["stor3"] = ("unit ceph", "health 3")
-    assert installed("apply", "ceph", "--limit", "stor3", "--full").exit_code == 0
+    assert installed("apply", "ceph", "--limit", "stor3", "--force").exit_code == 0
     assert installed("apply").exit_code == 0
     assert playbooks.phases == []
     nodes.values["", "entity client.a"] = "another key"
@@ -249,7 +249,7 @@ def test_a_run_on_one_node_keeps_what_the_others_had_left_in_the_cluster(install
     assert playbooks.phases == ["ceph"]
     # What a full run does not keep any more is nobody's.
     playbooks.own |= dict.fromkeys(("stor1", "stor2"), ("unit ceph",))
-    assert installed("apply", "ceph", "--full").exit_code == 0
+    assert installed("apply", "ceph", "--force").exit_code == 0
     nodes.values["", "entity client.a"] = "absent"
     assert installed("apply", "ceph").exit_code == 0
     assert playbooks.phases == []

@@ -50,7 +50,7 @@ def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(avadm, done):
 def test_a_damaged_vault_or_its_password_stops_apply_and_changes_nothing(avadm, done, playbooks, name):
     for garbage in GARBAGE.values():
         (done / name).write_bytes(garbage)
-        assert name in told(avadm("apply", "--full", "-q"), 2)
+        assert name in told(avadm("apply", "--force", "-q"), 2)
         assert (done / name).read_bytes() == garbage
     assert playbooks.requests == []
 
@@ -89,5 +89,5 @@ def test_a_default_site_that_is_no_path(tmp_path, monkeypatch, garbage):
 def test_a_file_where_a_folder_is_wanted(avadm, done, monkeypatch, variable):
     (done / "file").write_text("x")
     monkeypatch.setenv(variable, str(done / "file"))
-    for verb in (["apply", "--full", "-q"], ["runs", "list"], ["status"]):
+    for verb in (["apply", "--force", "-q"], ["runs", "list"], ["status"]):
         told(avadm(*verb), 0, 2)

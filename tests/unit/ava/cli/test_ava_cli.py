@@ -229,7 +229,7 @@ def test_all_problems_of_a_file_are_told_with_their_lines_and_nothing_is_sent(
         f"{file}:7: roles[0].each.memory",
         f"{file}:8: retries",
     ):
-        assert f"where  {line}" in answer.err
+        assert f"where    {line}" in answer.err
     assert "Did you mean command?" in answer.err
     assert served.store.definitions().items == ()
 
