@@ -36,7 +36,7 @@ class Unreachable(ApiError):
     def __init__(self, where: str, found: str) -> None:
         problem = Problem(
             "unreachable",
-            "AVA does not answer.",
+            "Cannot connect to the AVA server.",
             where,
             found,
             "an answer",
@@ -62,7 +62,7 @@ def http_client(server: str, ca: Path | None = None) -> httpx.Client:
             400,
             Problem(
                 "server-invalid",
-                "This is no address of AVA.",
+                "Invalid server URL.",
                 "--server",
                 server,
                 "https://HOST[:PORT]",

@@ -116,7 +116,7 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
 
     @writing
     def share(self, connection: Connection, id: str, kind: str, who: str, now: datetime) -> None:
-        """Let a user or the members of a group read a data set. Twice does no harm."""
+        """Let a user or the members of a group read a data set. Idempotent."""
         find = {"user": user_row, "group": group_row}[kind]
         name = find(connection, who, Lock.KEY_SHARE).name
         data_set_row(connection, id, Lock.KEY_SHARE)
@@ -248,7 +248,7 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
 
     @writing
     def end_upload(self, connection: Connection, id: str) -> None:
-        """Forget an upload: it is in its place, or was given up. Twice does no harm."""
+        """Forget an upload: it is in its place, or was given up. Idempotent."""
         connection.execute(uploads.delete().where(uploads.c.id == id))
 
 

@@ -350,7 +350,7 @@ def _same(
     compared = document is not None and row.kind != Kind.SERVICE
     if row.definition != definition or (compared and row.spec != {**spec, **filled}):
         raise conflict(
-            "key-used",
+            "idempotency-key-reused",
             "This key belongs to another run.",
             "Idempotency-Key",
             "Use another key for another run.",

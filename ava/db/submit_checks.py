@@ -66,7 +66,7 @@ def check_may_run(connection: Connection, person: Row[Any], what: Row[Any]) -> N
     )
     if (waiting := connection.execute(queued).scalar_one()) >= MOST_QUEUED:
         raise conflict(
-            "too-many-waiting",
+            "queue-limit-exceeded",
             f"{person.name} has as many runs waiting as one user may have.",
             "owner",
             "Wait until some have begun, or stop some.",

@@ -72,7 +72,7 @@ EXPLAINED = {
     "ContainerCannotRun": "its container cannot be started; check the command",
     "CrashLoopBackOff": "it ends again and again soon after its start; read its log",
     "DeadlineExceeded": "its time limit is over",
-    "Unschedulable": "no node has room for it now",
+    "Unschedulable": "no node has enough free resources",
     "Preempted": "it made room for something more important",
     "UnexpectedAdmissionError": "its node could not give it what it asked for, such as a GPU",
     "Error": "its command failed",

@@ -13,8 +13,8 @@ def unavailable(what: str) -> ApiError:
     return ApiError(
         503,
         Problem(
-            "storage-away",
-            "The shared file system is not there now.",
+            "storage-unavailable",
+            "Shared storage is unavailable.",
             "storage",
             what[:300],
             "cephfs, mounted",

@@ -135,7 +135,7 @@ def mistake(where: str, request_id: str) -> Problem:
     """Return an error of ours as a problem."""
     return Problem(
         "internal",
-        "The platform has made a mistake.",
+        "Internal server error.",
         where,
         f"request {request_id}",
         "an answer",

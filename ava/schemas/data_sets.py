@@ -150,4 +150,4 @@ class DataSetsQuery(PageQuery):
     """Which data sets."""
 
     all: bool = False
-    """Everybody's, for administrators; else one's own and those that are shared with one."""
+    """All for administrators; else one's own and those shared with one."""

@@ -56,4 +56,4 @@ class DefinitionsQuery(PageQuery):
     kind: KindName | None = None
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     all: bool = False
-    """Everybody's, for administrators; else one's own."""
+    """All for administrators; else one's own."""

@@ -215,7 +215,7 @@ class RunsQuery(PageQuery):
     group: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     owner: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     all: bool = False
-    """Everybody's, for administrators; else one's own."""
+    """All for administrators; else one's own."""
 
 
 class UsageQuery(BaseModel):

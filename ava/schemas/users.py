@@ -214,7 +214,7 @@ class GroupsQuery(PageQuery):
     """Which groups."""
 
     all: bool = False
-    """Everybody's, for administrators; else one's own."""
+    """All for administrators; else one's own."""
 
 
 class AuditQuery(PageQuery):

@@ -146,7 +146,7 @@ def _problem(error: Any) -> Problem:
     if kind == "extra_forbidden":
         return Problem(
             "field-unknown",
-            f"There is no field {name}.",
+            f"Unknown field {name}.",
             where,
             name,  # Its value may be a secret whose name was misspelt.
             "a known field",
@@ -154,7 +154,7 @@ def _problem(error: Any) -> Problem:
         )
     return Problem(
         "value-invalid",
-        f"{name} cannot be this.",
+        f"Invalid value for {name}.",
         where,
         shown(error.get("input"), hide=hide),
         _wanted(kind, ctx, str(error.get("msg", ""))),

@@ -84,7 +84,7 @@ def list_members(context: Context, caller: Caller, name: str) -> list[MemberOut]
 
 
 def add_member(context: Context, caller: Caller, name: str, user: str) -> None:
-    """Put a user into a group; the first one becomes the user's default group. Twice does no harm."""
+    """Put a user into a group; the first one becomes the user's default group. Idempotent."""
     group = _group(context, caller, name, "groups.join")
     person = find(context.store.user, "user", user, "path.user")
     with record_change(context, caller, "groups.join", f"group {group.name}", user=person.name):

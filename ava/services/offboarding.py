@@ -24,7 +24,7 @@ def runs_of(
 
 
 def stop(context: Context, caller: Caller, owner: str, group: str | None = None) -> None:
-    """Ask for the end of a person's runs: all, or those charged to a group. Twice does no harm."""
+    """Ask for the end of a person's runs: all, or those charged to a group. Idempotent."""
     for run in list(runs_of(context, caller, owner, group)):
         _stop(context, caller, run)
 

@@ -48,7 +48,7 @@ MORE = (
     *(
         text
         for field in FIELDS
-        for text in (f"{field} cannot be this.", f"Give {field} a value of this kind.")
+        for text in (f"Invalid value for {field}.", f"Give {field} a value of this kind.")
     ),
 )
 """Sentences, and parts of sentences that are put together, which scripts/web-words finds nowhere as a whole."""

@@ -58,7 +58,7 @@ def list_members(name: Ref, context: CurrentContext, caller: Someone) -> list[Me
 
 @routes.put("/groups/{name}/members/{user}", status_code=204)
 def add_member(name: Ref, user: Ref, context: CurrentContext, caller: Someone) -> None:
-    """Put a user into a group; the first one becomes the user's default group. Twice does no harm."""
+    """Put a user into a group; the first one becomes the user's default group. Idempotent."""
     groups.add_member(context, caller, name, user)
 
 

@@ -69,7 +69,7 @@ async def show_run(
 
 @routes.post("/runs/{id}/stop", status_code=202)
 def stop_run(id: Ref, context: CurrentContext, caller: Someone) -> RunOut:
-    """Ask for a run's end; it is charged until its pods are gone. Twice does no harm."""
+    """Ask for a run's end; it is charged until its pods are gone. Idempotent."""
     return runs.stop_run(context, caller, id)
 
 

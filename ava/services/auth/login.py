@@ -162,7 +162,7 @@ def _matched(
         raise ApiError(
             503,
             Problem(
-                "login-service-away",
+                "login-provider-unavailable",
                 "The site's directory does not answer.",
                 "directory",
                 "no answer",

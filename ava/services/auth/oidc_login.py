@@ -186,7 +186,7 @@ def _values(claims: dict[str, Any], name: str) -> list[str]:
 def _provider(context: Context) -> Provider:
     if context.provider is None:
         problem = Problem(
-            "no-such-way",
+            "login-method-disabled",
             "Nobody logs in this way here.",
             "request",
             "OpenID Connect",
@@ -208,7 +208,7 @@ def _down(context: Context, address: str, why: OidcUnavailable) -> ApiError:
     return ApiError(
         503,
         Problem(
-            "login-service-away",
+            "login-provider-unavailable",
             "The site's login service does not answer.",
             "login service",
             "no good answer",

@@ -36,7 +36,7 @@ def unauthenticated() -> ApiError:
         401,
         Problem(
             "not-logged-in",
-            "This needs a login.",
+            "Authentication required.",
             "request",
             "no valid session or token",
             "the cookie of a session, or `Authorization: Bearer TOKEN`",
@@ -68,7 +68,7 @@ def permit(action: str, relations: Iterable[str], *, what: str, where: str) -> N
         403,
         Problem(
             "not-allowed",
-            "You may not do this.",
+            "Permission denied.",
             where,
             ", ".join(w for w in WHO if w in mine and w != "anyone") or "nobody",
             f"one of: {who}" if who else "nobody may",

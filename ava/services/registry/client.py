@@ -205,7 +205,7 @@ def away(where: str) -> ApiError:
     return ApiError(
         503,
         Problem(
-            "registry-away",
+            "registry-unavailable",
             "The registry does not say what this image runs by itself.",
             f"{where}.image",
             "no usable answer",
@@ -220,7 +220,7 @@ def silent(where: str) -> ApiError:
     return ApiError(
         503,
         Problem(
-            "registry-silent",
+            "registry-timeout",
             "The registry does not answer.",
             where,
             "no usable answer",

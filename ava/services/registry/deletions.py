@@ -72,7 +72,7 @@ def wait(context: Context, caller: Caller, repository: str, where: str) -> None:
     while store.images_go(repository, context.clock()):
         if time.monotonic() >= end:
             raise conflict(
-                "image-going",
+                "image-being-deleted",
                 "An image of this repository is being deleted.",
                 f"{where}.image",
                 "Try again in two minutes.",

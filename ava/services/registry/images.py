@@ -148,7 +148,7 @@ def full(account: Account) -> list[Problem]:
     if account.countless:
         return [
             Problem(
-                "images-many",
+                "image-limit-exceeded",
                 f"{account.owner} has more images than are counted.",
                 where,
                 "too many tags, manifests or layers",
@@ -173,7 +173,7 @@ def full(account: Account) -> list[Problem]:
     if account.used + account.waiting >= 2 * limit:
         return [
             Problem(
-                "images-waiting",
+                "images-pending-deletion",
                 f"Deleted images of {account.owner} still take up as much space again.",
                 where,
                 f"{shown(account.waiting)} deleted, {shown(account.used)} kept",

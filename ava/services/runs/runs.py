@@ -74,7 +74,7 @@ def show_run(context: Context, caller: Caller, id: str) -> RunOut:
 
 
 def stop_run(context: Context, caller: Caller, id: str) -> RunOut:
-    """Ask for a run's end; it is charged until its pods are gone. Twice does no harm."""
+    """Ask for a run's end; it is charged until its pods are gone. Idempotent."""
     found = find_run(context, caller, id, "runs.stop")
     with record_change(context, caller, "runs.stop", f"run {found.id}", owner=found.owner):
         stopped = context.store.stop(found.id, context.clock(), by=caller.me.name)

@@ -19,7 +19,7 @@ routes = APIRouter()
 PAGE = 50
 GIB = 2**30
 FILES = (
-    "data-set-in-use", "file-there", "folder-not-empty", "not-allowed", "not-found", "path-invalid", "storage-away",
+    "data-set-in-use", "file-there", "folder-not-empty", "not-allowed", "not-found", "path-invalid", "storage-unavailable",
     "storage-full", "too-many-requests", "too-many-uploads", "upload-busy",
 )  # fmt: skip
 """Problems that files have, which the page's scripts are told of."""

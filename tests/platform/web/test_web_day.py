@@ -24,7 +24,7 @@ def test_a_day(town: Town) -> None:
     for label, text in (("Name", "mia"), ("E-mail", "mia@example.org")):
         mia.get_by_label(label, exact=True).fill(text)
     mia.get_by_label("Password", exact=True).fill(WORD)
-    mia.get_by_label("Password once more").fill(WORD)
+    mia.get_by_label("Confirm password").fill(WORD)
     mia.get_by_role("button", name="Register").click()
     expect(mia.get_by_role("status")).to_contain_text("once an administrator has approved it")
 
@@ -47,7 +47,7 @@ def test_a_day(town: Town) -> None:
     mia.get_by_label("GPUs", exact=True).fill("1")
     expect(check).to_contain_text("Ready to submit.")
     mia.get_by_label("Command").fill("python train.py")
-    mia.get_by_role("button", name="Store and start").click()
+    mia.get_by_role("button", name="Save and start").click()
     mia.wait_for_url("**/runs/*")
     expect(mia.get_by_role("heading", name="first")).to_contain_text("Queued")
     run = mia.url.rpartition("/")[2].partition("?")[0]

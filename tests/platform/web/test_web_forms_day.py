@@ -33,7 +33,7 @@ def test_a_service_is_made_updated_scaled_and_stopped(town: Town, language: str)
     ann.field("Who may call it").select_option("public")
     expect(ann.page.locator("#check")).to_contain_text(ann.say("Ready to submit."))
     assert ann.page.locator("[aria-invalid]").count() == 0
-    ann.press("Store and start")
+    ann.press("Save and start")
     ann.page.wait_for_url("**/runs/*")
     run = ann.page.url.rpartition("/")[2].partition("?")[0]
     spec = town.served.store.run(run).spec
@@ -50,7 +50,7 @@ def test_a_service_is_made_updated_scaled_and_stopped(town: Town, language: str)
     expect(ann.field("At most")).to_have_value("3")
     ann.fill(Image="registry.local/server:2")
     ann.field("Who may call it").select_option("group")
-    ann.press("Store and update")
+    ann.press("Save and update")
     ann.page.wait_for_url(f"**/runs/{run}?*")
     service = town.served.store.service(run)
     assert (service.target, service.settled) == (1, 0)
@@ -91,7 +91,7 @@ def test_a_queue_is_made_changed_and_deleted_and_not_while_something_is_in_it(
     ann.page.goto("/trainings/new")
     ann.field("Queue").select_option("day")
     ann.fill(Name="late", Image="a:1")
-    ann.press("Store and start")
+    ann.press("Save and start")
     ann.page.wait_for_url("**/runs/*")
     run = ann.page.url.rpartition("/")[2].partition("?")[0]
     ann.page.goto("/queues")

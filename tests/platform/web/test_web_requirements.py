@@ -45,7 +45,7 @@ class Reader:
         """Send the form of a page with a name and an image; return the run."""
         self.page.goto(path)
         self.fill(Name=name, Image="registry.local/torch:2")
-        self.press("Store and start")
+        self.press("Save and start")
         self.page.wait_for_url("**/runs/*")
         return self.page.url.rpartition("/")[2].partition("?")[0]
 
@@ -146,7 +146,7 @@ def test_u5_the_use_of_each_of_ones_groups_is_shown_and_of_no_other(town: Town, 
     vision = cards.filter(has_text="vision")
     expect(vision).to_contain_text(ann.say("%(left)s available", left=5))
     eve = Reader(town, "eve", language)
-    expect(eve.page.get_by_role("heading", name=eve.say("You are in no group yet"))).to_be_visible()
+    expect(eve.page.get_by_role("heading", name=eve.say("You do not belong to a group yet"))).to_be_visible()
     assert "vision" not in eve.page.locator("main").inner_text()
 
 
@@ -171,7 +171,7 @@ def test_u8_one_run_writes_a_data_set_and_readers_wait_and_are_told_why(town: To
     ann.page.locator("input[name=data_write][value=imagenet-small]").check()
     ann.page.locator("summary").first.click()
     ann.fill(**{"Name": "samples", "Image": "a:1", "Start again after failures": "3"})
-    ann.press("Store and start")
+    ann.press("Save and start")
     ann.page.wait_for_url("**/runs/*")
     writer = ann.page.url.rpartition("/")[2].partition("?")[0]
     town.served.admit(writer)
@@ -202,7 +202,7 @@ def test_u9_distributed_trainings_have_roles_policies_and_a_place_in_a_queue(
     ann.page.locator("[id='f-worker.policy']").select_option("restart-pod")
     ann.page.locator("input[name=tensorboard]").check()
     expect(ann.page.locator("#check")).to_contain_text("2 GPU")
-    ann.press("Store and start")
+    ann.press("Save and start")
     ann.page.wait_for_url("**/runs/*")
     run = ann.page.url.rpartition("/")[2].partition("?")[0]
     spec = town.served.store.run(run).spec

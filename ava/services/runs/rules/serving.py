@@ -48,7 +48,7 @@ def serving(spec: Spec, at: str) -> list[Problem]:
     if spec.time_limit is not None or spec.retries or spec.tensorboard:
         found.append(
             Problem(
-                "field-unfit",
+                "field-not-allowed",
                 "A service runs until it is stopped.",
                 at,
                 "time_limit, retries or tensorboard",

@@ -29,7 +29,7 @@ def kind(spec: Spec, at: str) -> list[Problem]:
     if spec.kind != "service" and spec.serving is not None:
         found.append(
             Problem(
-                "field-unfit",
+                "field-not-allowed",
                 f"A {spec.kind} serves nothing.",
                 f"{at}.serving",
                 "an object",
@@ -51,7 +51,7 @@ def kind(spec: Spec, at: str) -> list[Problem]:
     if spec.git is not None and spec.kind == "service":
         found.append(
             Problem(
-                "field-unfit",
+                "field-not-allowed",
                 "A service clones no code.",
                 f"{at}.git",
                 "an object",
@@ -86,7 +86,9 @@ def disk(spec: Spec, site: Site, at: str) -> list[Problem]:
     if spec.kind != "workbench":
         what = f"A {spec.kind} has no disk of its own: it ends, and what is on the disk would be gone."
         return [
-            Problem("field-unfit", what, at, "a size", "nothing", "Leave it out, or make it a workbench.")
+            Problem(
+                "field-not-allowed", what, at, "a size", "nothing", "Leave it out, or make it a workbench."
+            )
         ]
     if not site.disks:
         what, remedy = (
@@ -122,7 +124,7 @@ def named(spec: Spec, site: Site) -> list[Problem]:
     if spec.gpu_model is not None and spec.asks().gpu == 0:
         found.append(
             Problem(
-                "field-unfit",
+                "field-not-allowed",
                 "A GPU model is named and no GPU is asked for.",
                 f"{at}.gpu_model",
                 spec.gpu_model,
@@ -160,7 +162,7 @@ def ratios(spec: Spec, site: Site) -> list[Problem]:
             if limit is not None and limit > asked * ratio:
                 found.append(
                     Problem(
-                        "over-ratio",
+                        "limit-ratio-exceeded",
                         f"The limit of {name} is too far above what is asked for.",
                         f"{site.where}.roles[{i}].each.{name}_limit",
                         str(limit),

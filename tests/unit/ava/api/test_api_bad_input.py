@@ -176,7 +176,7 @@ def test_rules_beyond_single_fields_are_told_at_once_too(site: Site) -> None:
     assert {p["code"] for p in problems(answer)} == {
         "queue-unknown",
         "variable-reserved",
-        "field-unfit",
+        "field-not-allowed",
         "mpi-role",
     }
 

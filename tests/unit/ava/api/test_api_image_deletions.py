@@ -140,9 +140,9 @@ def test_a_removal_without_an_answer_may_be_done_yet_and_counts_for_two_minutes(
 ) -> None:
     monkeypatch.setattr(deletions, "PATIENCE", 0.1)
     town.status = 500
-    assert codes(town.delete()) == ["registry-silent"]
+    assert codes(town.delete()) == ["registry-timeout"]
     answer = town.start()
-    assert (answer.status_code, codes(answer)) == (409, ["image-going"])
+    assert (answer.status_code, codes(answer)) == (409, ["image-being-deleted"])
     assert "Try again" in answer.json()["problems"][0]["remedy"]
     # What nobody takes here: messages for the storage service.
     town.served.store.sweep(town.served.now + timedelta(minutes=1))

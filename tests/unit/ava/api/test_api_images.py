@@ -53,7 +53,7 @@ def test_the_same_request_is_the_same_run_after_the_name_came_to_mean_another_im
     again = offering.call("POST", "/runs", "ann", json=body)
     assert (again.status_code, again.json()["id"]) == (201, first)
     other = body | {"spec": {"image": "ava-base", "command": ["false"]}}
-    assert codes(offering.call("POST", "/runs", "ann", json=other)) == ["key-used"]
+    assert codes(offering.call("POST", "/runs", "ann", json=other)) == ["idempotency-key-reused"]
 
 
 def test_without_a_command_the_catalogue_s_runs_so_that_the_init_process_is_before_it(offering: Site) -> None:

@@ -85,8 +85,8 @@ def test_it_is_scaled_within_its_bounds(served: Site) -> None:
     ("more", "code", "where"),
     [
         ({"roles": [{"name": "a"}, {"name": "b"}]}, "service-roles", "body.spec.roles"),
-        ({"time_limit": 60}, "field-unfit", "body.spec"),
-        ({"retries": 1}, "field-unfit", "body.spec"),
+        ({"time_limit": 60}, "field-not-allowed", "body.spec"),
+        ({"retries": 1}, "field-not-allowed", "body.spec"),
         ({"serving": SERVING | {"scaling": {"least": 3, "most": 2}}}, "bounds", "body.spec.serving.scaling"),
         (
             {"roles": [{"replicas": 9}], "serving": SERVING | {"scaling": {"most": 2}}},

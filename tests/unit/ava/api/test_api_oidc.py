@@ -157,9 +157,9 @@ def test_a_provider_that_is_away_or_lies_about_itself_lets_nobody_in(site: Site,
     url, cookie = begin(site)
     query = fake.browser(url)
     fake.down = True
-    assert codes(end(site, query, cookie)) == ["login-service-away"]
+    assert codes(end(site, query, cookie)) == ["login-provider-unavailable"]
     site.services.provider = replaced(site, fake)
-    assert codes(site.call("GET", "/oidc/login")) == ["login-service-away"]
+    assert codes(site.call("GET", "/oidc/login")) == ["login-provider-unavailable"]
     fake.down = False
     for lie in (
         {"issuer": "https://evil.example.org"},
@@ -167,7 +167,7 @@ def test_a_provider_that_is_away_or_lies_about_itself_lets_nobody_in(site: Site,
     ):
         fake.document = lie
         site.services.provider = replaced(site, fake)
-        assert codes(site.call("GET", "/oidc/login")) == ["login-service-away"]
+        assert codes(site.call("GET", "/oidc/login")) == ["login-provider-unavailable"]
     assert (
         site.call("POST", "/sessions", json={"name": "ann", "password": "correct horse battery"}).status_code
         == 201
@@ -206,7 +206,7 @@ def test_two_answers_for_one_newcomer_make_one_account(site: Site, fake: FakePro
 
 
 def test_without_a_provider_the_way_does_not_exist(site: Site) -> None:
-    assert codes(site.call("GET", "/oidc/login")) == ["no-such-way"]
+    assert codes(site.call("GET", "/oidc/login")) == ["login-method-disabled"]
     assert site.call("GET", "/login").json() == {"password": True, "oidc": False, "registration": True}
 
 

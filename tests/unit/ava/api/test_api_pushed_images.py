@@ -25,9 +25,9 @@ GIB = 2**30
         ({"used": 100, "limit": 100}, "images-full"),
         ({"used": 0, "limit": 0}, "images-full"),
         ({"used": 99, "waiting": 100, "limit": 100}, None),
-        ({"used": 99, "waiting": 101, "limit": 100}, "images-waiting"),
+        ({"used": 99, "waiting": 101, "limit": 100}, "images-pending-deletion"),
         ({"used": 2**50, "waiting": 2**50, "limit": None}, None),
-        ({"used": 0, "limit": None, "countless": True}, "images-many"),
+        ({"used": 0, "limit": None, "countless": True}, "image-limit-exceeded"),
         ({"used": 0, "limit": None, "room": False}, "registry-full"),
     ],
 )
@@ -56,10 +56,10 @@ def test_an_answer_that_is_none_lets_nobody_push_and_is_no_empty_list(
 ) -> None:
     pushing(site, {"users/ann": answer})
     token = f"/registry/token?service={SERVICE}&scope=repository:users/ann/a:pull"
-    assert codes(site.call("GET", f"{token},push", "ann")) == ["registry-silent"]
+    assert codes(site.call("GET", f"{token},push", "ann")) == ["registry-timeout"]
     assert site.call("GET", token, "ann").status_code == 200
-    assert codes(site.call("GET", "/pushed-images", "ann")) == ["registry-silent"]
-    assert codes(site.call("DELETE", "/pushed-images/users/ann/a:1", "ann")) == ["registry-silent"]
+    assert codes(site.call("GET", "/pushed-images", "ann")) == ["registry-timeout"]
+    assert codes(site.call("DELETE", "/pushed-images/users/ann/a:1", "ann")) == ["registry-timeout"]
     assert site.call("GET", "/pushed-images", "eve").status_code == 200, "others continue"
 
 

@@ -129,7 +129,7 @@ def test_a_registry_that_does_not_answer_as_one_is_said_to_be_away(
 ) -> None:
     fake.answer = answer
     said = submit(asking, f"{HOST}/plain")
-    assert (said.status_code, codes(said)) == (503, ["registry-away"])
+    assert (said.status_code, codes(said)) == (503, ["registry-unavailable"])
     assert [u for u in fake.asked if not u.startswith(f"https://{HOST}/v2/")] == []
 
 
@@ -138,7 +138,7 @@ def test_a_registry_that_does_not_answer_as_one_is_said_to_be_away(
 )
 def test_a_command_that_no_definition_may_have_is_none(asking: Site, fake: Fake, command: object) -> None:
     CONFIGS["odd"] = {"Cmd": command}
-    assert codes(submit(asking, f"{HOST}/odd")) == ["registry-away"]
+    assert codes(submit(asking, f"{HOST}/odd")) == ["registry-unavailable"]
 
 
 def test_what_users_push_costs_no_more_than_another_image(asking: Site, fake: Fake) -> None:
@@ -151,15 +151,15 @@ def test_what_users_push_costs_no_more_than_another_image(asking: Site, fake: Fa
             yield b" " * 2**20
 
     fake.answer = lambda r: httpx.Response(200, content=endless())
-    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-away"]
+    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-unavailable"]
     assert sent <= 6 * 2**20
     fake.answer = lambda r: httpx.Response(200, content=b"[" * 10**6)
-    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-away"]
+    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-unavailable"]
     fake.asked.clear()
     body = {"mediaType": "application/vnd.oci.image.index.v1+json"}
     body["manifests"] = [{"digest": DIGEST, "platform": {"architecture": "amd64"}}]
     fake.answer = lambda r: httpx.Response(200, json=body)
-    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-away"]
+    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-unavailable"]
     assert len(fake.asked) < 5
 
 
@@ -204,5 +204,5 @@ def test_a_manifest_that_names_no_digest_leads_nowhere(
 
     fake.answer = answer
     refused = submit(asking, f"{HOST}/team/plain:1")
-    assert (refused.status_code, codes(refused)) == (503, ["registry-away"])
+    assert (refused.status_code, codes(refused)) == (503, ["registry-unavailable"])
     assert not [asked for asked in fake.asked if "victim" in asked or ".." in asked]

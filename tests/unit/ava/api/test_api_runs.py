@@ -58,7 +58,7 @@ def test_a_key_of_another_request_is_refused_and_leaves_the_definition_as_it_was
         {"name": "other", "spec": SPEC, "key": "k"},
     ):
         answer = site.call("POST", "/runs", "ann", json=body)
-        assert (answer.status_code, codes(answer)) == (409, ["key-used"])
+        assert (answer.status_code, codes(answer)) == (409, ["idempotency-key-reused"])
     assert site.state() == before
 
 

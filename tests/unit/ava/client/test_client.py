@@ -105,7 +105,7 @@ def test_the_same_key_makes_one_run_and_another_request_with_it_is_refused(
     assert ann.start("mnist", SPEC, key="k1").id == first.id
     with pytest.raises(ApiError) as caught:
         ann.start("mnist", SPEC | {"retries": 1}, key="k1")
-    assert (caught.value.status, caught.value.problems[0].code) == (409, "key-used")
+    assert (caught.value.status, caught.value.problems[0].code) == (409, "idempotency-key-reused")
     assert len(served.store.runs().items) == 1
     assert served.store.definitions().items[0].spec["retries"] == 0, "the definition is as it was"
 

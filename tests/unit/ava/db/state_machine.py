@@ -142,7 +142,7 @@ class LedgerMachine(RuleBasedStateMachine):
         )
         if before:
             same = self.model.runs[before[0]].definition == definition
-            assert answer.id == before[0] if same else answer.problems[0].code == "key-used"
+            assert answer.id == before[0] if same else answer.problems[0].code == "idempotency-key-reused"
             return multiple()
         group = self.model.default[user]
         open_bench = kind in (Kind.WORKBENCH, Kind.SERVICE) and any(

@@ -35,7 +35,7 @@ def test_keys_are_each_owners_own_and_of_one_definition(world):
     first = world.submit(key="once")
     assert world.submit(owner="bob", key="once").id != first.id
     other = world.definition(name="other")
-    assert code(world.submit, definition=other, key="once") == (409, "key-used")
+    assert code(world.submit, definition=other, key="once") == (409, "idempotency-key-reused")
 
 
 @pytest.mark.parametrize("state", [UserState.DISABLED, UserState.PENDING])
@@ -232,7 +232,7 @@ def test_a_user_has_so_many_runs_waiting_and_no_more(world, monkeypatch):
     monkeypatch.setattr("ava.db.submit_checks.MOST_QUEUED", 2)
     world.person("bob", "vision")
     first, _ = world.submit(key="first"), world.submit()
-    assert code(world.submit) == (409, "too-many-waiting")
+    assert code(world.submit) == (409, "queue-limit-exceeded")
     assert world.submit(key="first") == first
     world.submit(owner="bob")
     world.store.admit(first.id, NOW)

@@ -314,7 +314,7 @@ def test_a_mount_that_is_away_is_said_and_nothing_is_written(site, kind):
     where = site.upload("x", 3)
     kind[0] = "ext4"
     for answer in (site.send(where, 0, b"abc"), site.ask("GET", site.id), site.begin("y", 1)):
-        assert code(answer) == (503, "storage-away")
+        assert code(answer) == (503, "storage-unavailable")
 
 
 def test_an_upload_that_was_given_up_leaves_nothing(site):

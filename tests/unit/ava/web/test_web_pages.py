@@ -178,7 +178,7 @@ def test_a_mistake_of_ours_is_a_page_that_tells_nothing_of_it(
     answer = browser.ask("GET", "/queues")
     assert answer.status_code == 500
     assert "secret of the house" not in answer.text
-    assert "The platform has made a mistake." in answer.text
+    assert "Internal server error." in answer.text
 
 
 def test_a_database_that_is_away_is_told_in_words(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_a_database_that_is_away_is_told_in_words(site: Site, monkeypatch: pytes
 
 def test_first_steps_are_told_where_there_is_nothing(site: Site) -> None:
     eve = Browser(site).log_in("eve")
-    assert "You are in no group yet" in eve.open("/").text
+    assert "You do not belong to a group yet" in eve.open("/").text
     assert "You have no training yet" in eve.open("/trainings").text
     assert "You have no workbench yet" in eve.open("/workbenches").text
     assert "You have not run anything yet" in eve.open("/runs").text

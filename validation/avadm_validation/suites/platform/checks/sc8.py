@@ -15,8 +15,8 @@ TITLE = (
 )
 NEEDS = "gpus and metrics"
 REMEDY = (
-    "`avadm doctor --only ava,monitoring`; kubectl get pods -o wide against `ava cluster show`; kube-state-metrics on the masters: "
-    "`systemctl status avadm-kube-state-metrics`."
+    "`avadm doctor --only ava,monitoring`; kubectl get pods -o wide against `ava cluster show`; kube-state-metrics on the "
+    "masters: `systemctl status avadm-kube-state-metrics`."
 )
 
 
