@@ -67,8 +67,9 @@ def write_site(folder: Path, hosts: int) -> None:
 
 def write_nodes(folder: Path, hosts: int) -> str:
     """Write the site file and the nodes' pins; return what the hollow nodes answer with of the site, JSON."""
-    from avadm.inventory.render import variables
+    from avadm.inventory.variables import variables
     from avadm.lab import layout, sitefile
+    from avadm.pki.store import KeyStore
     from avadm.remote.hostkeys import KnownHosts, parse_key
     from avadm.site.load import load
 
@@ -85,7 +86,8 @@ def write_nodes(folder: Path, hosts: int) -> str:
     for node in nodes:
         known.pin([node.name, str(node.address)], parse_key(" ".join(public.split()[:2])))
     known.save()
-    wanted = variables(load(folder / "site.yml")).all["prometheus_targets"]
+    site_file = load(folder / "site.yml")
+    wanted = variables(site_file, KeyStore.open(site_file.path)).all["prometheus_targets"]
     about = {
         "names": {str(n.address): n.name for n in nodes},
         "targets": {job: sum(len(t["targets"]) for t in groups) for job, groups in wanted.items()},
@@ -121,12 +123,14 @@ def hollow(folder: Path) -> Iterator[int]:
 def missing_artifacts(folder: Path, phases: Sequence[str]) -> list[str]:
     """Return what the phases of a site would fail for after minutes: artifacts that the cache has not, each with its remedy."""
     from avadm.artifacts.requirements import missing
-    from avadm.engine.prepare import SiteContext
+    from avadm.engine.session import schedule
     from avadm.site.load import load
+    from avadm.state.site_state import SiteState
 
     site_file = load(folder / "site.yml")
-    steps = SiteContext.of(site_file).plan(phases, ())
-    found = missing(site_file.site, [step.phase for step in steps])
+    site = site_file.site
+    steps = schedule(site, SiteState.of(site_file.path, site.name), phases)
+    found = missing(site, [step.phase for step in steps])
     return [f"{one.what} {one.remedy}" for one in (lacking.finding() for lacking in found)]
 
 
@@ -202,32 +206,33 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     from avadm.engine.apply import Engine, Job
     from avadm.engine.drift import restrict, unasked
     from avadm.engine.peers import PeersFirst, Telling
-    from avadm.engine.prepare import SiteContext
     from avadm.engine.recorder import Recorder
-    from avadm.inventory.render import render_inventory
+    from avadm.engine.session import schedule
+    from avadm.inventory.desired import Desired, Keyring
+    from avadm.inventory.render import write
     from avadm.paths import home
     from avadm.remote.ansible import AnsibleRunner
     from avadm.remote.redact import Redactor
     from avadm.remote.ssh import SshFleet
     from avadm.site.load import load
     from avadm.state import bootstrap_marks
+    from avadm.state.records import SiteRecords
     from avadm.state.run_folder import RunFolder
 
     memory, begun, cpu = Memory(), time.monotonic(), _cpu()
     memory.start()
     site_file = load(folder / "site.yml")
     run = RunFolder.create("apply")
-    context = SiteContext.of(site_file)
-    rendered = render_inventory(
-        site_file, run.inventory, bootstrap_marks.variables(context.ledger, site_file.site), {}
-    )
-    context = context.refreshed()
+    site = site_file.site
+    records = SiteRecords.of(site_file.path, site.name)
+    desired = Desired.make(site_file, Keyring.open(site_file.path))
+    rendered = write(desired, run.inventory, bootstrap_marks.variables(records.state, site))
     started = _cpu() - cpu
-    vault = rendered.vault
-    steps = context.plan(phases, ())
-    verdicts = unasked(context, steps) if again else {}
+    vault = desired.vault
+    steps = schedule(site, records.state, phases)
+    verdicts = unasked(desired, records.state, steps) if again else {}
     fleet = SshFleet(site_file)
-    telling = Telling.of(context, fleet, steps, verdicts)
+    telling = Telling.of(desired, records.snapshots, fleet, steps, verdicts)
     if again:
         steps = [restrict(step, verdicts[step.name]) for step in steps if not verdicts[step.name].proven]
     job = Job(
@@ -235,7 +240,7 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
         home=home(),
         inventory=rendered.folder,
         run=run.id,
-        digest=lambda step, host: context.digests.host(step.phase, host),
+        digest=lambda step, host: desired.digests.host(step.phase, host),
         vault=(vault.path, vault.password_file) if vault.path.exists() else None,
     )
     states: dict[str, str] = {}
@@ -244,7 +249,7 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
         for step in steps:
             one = dataclasses.replace(job, steps=[dataclasses.replace(step, needs=())])
             runner = PeersFirst(AnsibleRunner(Redactor(vault.values())), telling)
-            Engine(one, runner, context.ledger, recorder).run()
+            Engine(one, runner, records.state, recorder).run()
         summary = recorder.summary.as_dict()
         states = {e["phase"]: e["message"] for e in _events(run.path) if e["kind"] == "phase_end"}
     memory.over.set()

@@ -16,7 +16,7 @@ from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.progress import displays, printed_notes
 from avadm.cli.summary_text import print_summary
-from avadm.engine.run import Request
+from avadm.engine.request import Request
 from avadm.engine.run import apply as run
 from avadm.engine.saved_plan import load
 from avadm.errors import EXIT

@@ -112,7 +112,7 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
     Who erased what, and when, is kept in a run folder.
     """
     from avadm.disks.zap import erase, refuse_used
-    from avadm.inventory import vault_guard
+    from avadm.inventory.vault_guard import refuse_lost
     from avadm.site.vault import Vault
     from avadm.state.cluster_lock import held
     from avadm.state.local_lock import locked
@@ -122,9 +122,9 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
     site_file = app.site_file(draft=True)
     site, python, fleet = site_file.site, site_file.profile.python, _fleet(site_file)
     (found,) = _choose(site_file, fleet, _node(site, node), (name,))
-    if gone := vault_guard.of(site_file):
-        raise AvadmError(gone)
-    fsid = Vault.open(site_file.path).ensure({}).get("vault_ceph_fsid", "")
+    vault = Vault.open(site_file.path)
+    refuse_lost(site_file, vault)
+    fsid = vault.read().get("vault_ceph_fsid", "")
     refuse_used(fleet, site, python, found, fsid)
     _confirm(found, typed)
 
@@ -151,7 +151,7 @@ def _fsid(site_file: SiteFile) -> str:
     from avadm.site.vault import Vault
 
     try:
-        return Vault.open(site_file.path).ensure({}).get("vault_ceph_fsid", "")
+        return Vault.open(site_file.path).read().get("vault_ceph_fsid", "")
     except AvadmError:
         return ""
 

@@ -16,16 +16,15 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress_model import first_line
 from avadm.cli.tables import print_table
-from avadm.engine.drift import DriftReport, detect_drift, restrict, summarize, unasked, warned
-from avadm.engine.prepare import SiteContext, artifacts_missing, newest
+from avadm.engine.drift import DriftReport, detect_drift, is_current, restrict, summarize, unasked, warned
 from avadm.engine.saved_plan import keep
+from avadm.engine.session import Session, artifacts_missing, schedule
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity
+from avadm.inventory.desired import Desired
 from avadm.plan.graph import ScheduledPhase
 from avadm.quantity import quantity
 from avadm.state.lock_nodes import LockNodes, Seen, look
-from avadm.state.replication import StateReplica
-from avadm.state.snapshots import Collector
 from avadm.state.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -108,26 +107,27 @@ def plan(
     site_file = app.site_file()
     limited = selected(site_file.site, limit)
     nodes = LockNodes(site_file, app.idle_fleet() if offline else app.fleet())
-    context, mirror, note = newest(site_file, nodes, Seen() if offline else look(nodes), write=False)
-    steps = context.plan(phases, limited)
-    if offline:
-        verdicts = unasked(context, steps)
-    else:
-        asker = Collector(context.site_file, nodes.fleet, context.fingerprints.salt)
-        verdicts = detect_drift(context, asker, steps)
+    session = Session.open(site_file, nodes, Seen() if offline else look(nodes), write=False)
+    desired, state = Desired.read(site_file, session.keyring), session.records.state
+    steps = schedule(site_file.site, state, phases, limited)
+    verdicts = (
+        unasked(desired, state, steps)
+        if offline
+        else detect_drift(desired, session.records, session.fleet, steps)
+    )
     lacking = artifacts_missing(site_file.site, [s for s in steps if not verdicts[s.name].proven])
     if deep and lacking:
         raise AvadmError([one.finding() for one in lacking])
     if out:
-        keep(context, phases, limited, steps, verdicts).save(out)
+        keep(desired, phases, limited, steps, verdicts).save(out)
     unstable = [_unstable(out)] if lacking and out else []
-    rows = [_row(context, s, verdicts[s.name]) for s in steps]
+    rows = [_row(s, verdicts[s.name], is_current(desired, state, s)) for s in steps]
     command = command_line("apply", *phases, *(["--limit", limit] if limit else []))
-    tried = _dry_run(context, steps, limited, mirror, verdicts, command, as_json) if deep else None
+    tried = _dry_run(session, desired, steps, limited, verdicts, command, as_json) if deep else None
     if as_json:
         waves = [[s.name for s in steps if s.wave == w] for w in sorted({s.wave for s in steps})]
         data = {
-            "site": context.site_file.site.name,
+            "site": site_file.site.name,
             "phases": rows,
             "waves": waves,
             "findings": as_dicts(
@@ -139,7 +139,7 @@ def plan(
             data |= {"changes": tried["changes"], "failures": tried["failures"]}
         print_json(data)
     else:
-        _print(steps, rows, verdicts, note, tried)
+        _print(steps, rows, verdicts, session.note, tried)
         print_findings(_folded(lacking) + unstable)
         again = command if lacking or not out else command_line("apply", "--plan", str(out))
         first = "avadm artifacts build, then " if lacking else ""
@@ -161,23 +161,24 @@ def _unstable(out: Path) -> Finding:
 
 
 def _dry_run(
-    context: SiteContext,
+    session: Session,
+    desired: Desired,
     steps: list[ScheduledPhase],
     limited: list[str],
-    mirror: StateReplica,
     verdicts: dict[str, DriftReport],
     command: str,
     as_json: bool,
 ) -> RunSummary:
     """Return the summary of a dry run of what is not proven unchanged."""
     from avadm.cli.progress import displays, printed_notes
-    from avadm.engine.run import Request, execute
+    from avadm.engine.request import Request
+    from avadm.engine.run import execute
     from avadm.state.local_lock import locked
 
     request = Request(command, limit=limited, check=True)
     show = displays(stderr if as_json else console)
-    with locked(context.state_folder, "plan"):
-        return execute(context, steps, "plan", request, mirror, printed_notes(stderr), show, verdicts)
+    with locked(session.records.folder, "plan"):
+        return execute(session, steps, "plan", request, printed_notes(stderr), show, desired, verdicts)
 
 
 def _print(
@@ -216,7 +217,7 @@ def _print(
         console.print("No task would change anything.")
 
 
-def _row(context: SiteContext, step: ScheduledPhase, verdict: DriftReport) -> dict[str, Any]:
+def _row(step: ScheduledPhase, verdict: DriftReport, current: bool) -> dict[str, Any]:
     """Return one phase of the plan as JSON-ready data, with the state and reasons of each host and of the cluster."""
     states: dict[str, dict[str, Any]] = {h: {"state": "done", "reasons": []} for h in step.hosts}
     for reason in verdict.reasons:
@@ -225,7 +226,7 @@ def _row(context: SiteContext, step: ScheduledPhase, verdict: DriftReport) -> di
         entry["reasons"].append(reason.text)
     worst = [s for s in ORDER if any(e["state"] == s for e in states.values())]
     about = {
-        "current": context.current(step),
+        "current": current,
         "state": worst[0],
         "proven": verdict.text if verdict.proven else "",
         "runs_on": [] if verdict.proven else list(restrict(step, verdict).hosts),

@@ -13,11 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.progress_model import Model, PhaseView, duration, first_line
-from avadm.engine.prepare import SiteContext
 from avadm.engine.recorder import Display
-from avadm.engine.run import Notes, Show
+from avadm.engine.request import Notes, Show
 from avadm.plan.graph import ScheduledPhase
 from avadm.remote.events import Event, Kind
+from avadm.site.model import Site
 
 REFRESH_HZ = 1.5
 """Redraws a second: one costs 5 ms with 256 nodes at work, so that this stays under 1 % of a core."""
@@ -40,8 +40,8 @@ _MARK = {
 def displays(console: Console, *, quiet: bool = False) -> Show:
     """Return what makes the display of a run."""
 
-    def make(context: SiteContext, steps: Sequence[ScheduledPhase]) -> Display:
-        groups = {n.name: n.roles[0] for n in context.site_file.site.nodes if n.roles}
+    def make(site: Site, steps: Sequence[ScheduledPhase]) -> Display:
+        groups = {n.name: n.roles[0] for n in site.nodes if n.roles}
         return display(Model({s.name: s.hosts for s in steps}, groups), console, quiet=quiet)
 
     return make

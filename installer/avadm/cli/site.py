@@ -34,12 +34,13 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
     A file that lacks only the devices of storage nodes is good as a draft: `avadm disk approve` completes it.
     Exit status: 0 no errors (warnings may be), 2 errors, or the file cannot be read.
     """
-    from avadm.inventory import vault_guard
+    from avadm.inventory.vault_guard import lost
     from avadm.site.load import DRAFT, examine
+    from avadm.site.vault import Vault
 
     path = file or app.resolved_site
     site_file, findings = examine(path, DRAFT)
-    if site_file and (gone := vault_guard.of(site_file)):
+    if site_file and (gone := lost(site_file, Vault.open(site_file.path))):
         findings.append(gone)
     bad = errors(findings)
     if as_json:
@@ -107,7 +108,8 @@ def show(app: App, file: Path | None, profiles: bool, as_schema: bool, as_json: 
 @pass_app
 def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     """Write the Ansible inventory, for ansible-playbook by hand."""
-    from avadm.inventory.render import render_inventory
+    from avadm.inventory.desired import Desired, Keyring
+    from avadm.inventory.render import write
     from avadm.inventory.vault_guard import refuse_other
     from avadm.site.load import DRAFT, load
     from avadm.state.bootstrap_marks import variables
@@ -115,8 +117,9 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
 
     site_file = load(file or app.resolved_site, DRAFT)
     ledger = SiteState.of(site_file.path, site_file.site.name)
-    refuse_other(site_file.path, ledger.founded("vault"))
-    rendered = render_inventory(site_file, folder, variables(ledger, site_file.site))
+    keyring = Keyring.open(site_file.path)
+    refuse_other(keyring.vault, ledger.founded("vault"))
+    rendered = write(Desired.make(site_file, keyring), folder, variables(ledger, site_file.site))
     if as_json:
         print_json(
             {

@@ -14,13 +14,13 @@ from avadm.cli.output import console, print_json
 from avadm.cli.plan import command_line, short
 from avadm.cli.runs import overview
 from avadm.cli.tables import print_table
-from avadm.engine.prepare import SiteContext
+from avadm.engine.session import Session
 from avadm.engine.status import advice
 from avadm.engine.status import status as read_status
+from avadm.inventory.desired import Desired
 from avadm.quantity import quantity
 from avadm.state.controller import named
 from avadm.state.lock_nodes import LockNodes, Seen
-from avadm.state.replication import StateReplica
 from avadm.state.run_folder import list_runs
 
 _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "yellow", "pending": "dim"}
@@ -39,21 +39,18 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     all nodes whether everything is still so.
     """
     site_file = app.site_file(draft=True)
-    context = SiteContext.of(site_file, tolerant=True)
     nodes = LockNodes(site_file, app.idle_fleet())
     seen = Seen() if offline else nodes.do("show")
-    note = StateReplica(nodes, context.ledger, context.fingerprints, context.state_key).fetch(
-        seen, write=False
-    )
-    site = context.site_file.site.name
+    session = Session.open(site_file, nodes, seen, write=False, vault_lost=True)
+    site, note = site_file.site.name, session.note
     last = next((r for f in reversed(list_runs()) if (r := overview(f))["site"] in (site, None)), None)
-    data = read_status(context, last)
+    data = read_status(Desired.read(site_file, session.keyring), session.records, last)
     data["lock"] = {"nodes": nodes.names, "holders": list(seen.holders.values()), "silent": seen.silent}
     data["note"] = note
     if as_json:
         print_json(data)
         return
-    console.print(f"Site [bold]{site}[/bold]  {context.site_file.path}\n")
+    console.print(f"Site [bold]{site}[/bold]  {site_file.path}\n")
     print_table(_table(data), whole=("phase", "state", "nodes", "since"))
     _print_where(data)
     _print_lock(data["lock"], note)

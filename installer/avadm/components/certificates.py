@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from avadm.components.catalog import COMPONENTS
-from avadm.errors import AvadmError
 from avadm.pki import certs
 from avadm.pki.model import SERVICE_ACCOUNTS, Authority, Leaf, key_variable
 from avadm.pki.store import KeyStore
-from avadm.private_files import write_private
 from avadm.site.model import Site
 
 
@@ -40,57 +38,48 @@ def makers(site: Site) -> dict[str, Callable[[], str]]:
     return dict.fromkeys(names, certs.new_key)
 
 
-def issue(store: KeyStore, site: Site, keys: Mapping[str, str], at: datetime | None = None) -> bool:
-    """Make what is missing, wrong, or has less than a third of its life left; forget what no one needs.
+def issue(store: KeyStore, site: Site, keys: Mapping[str, str], at: datetime | None = None) -> KeyStore:
+    """Return a site's certificates: what is missing, wrong, or has less than a third of its life left is made.
 
     Args:
-        store: the certificates; kept on disk where any changed.
+        store: the certificates that there are; those that are no longer needed are left out.
         site: the site.
         keys: the vault's secrets.
         at: the time; now where None.
 
     Returns:
-        Whether anything changed.
+        The store itself where nothing has to change; else another one, which is not saved yet.
     """
     at = at or certs.now()
     wanted = leaves(site)
     if not wanted:
-        return False
-    before = store.as_json()
+        return store
+    signers = dict(store.authorities)
     for one in authorities(site):
-        held = store.authorities.setdefault(one, [])
+        held = signers.setdefault(one, [])
         if not held or not certs.certifies(held[0], keys[one.key]) or certs.short_lived(held[0], at):
             # The same key and name: what the former one signed stays good, and nodes may have either.
-            held[:] = [certs.authority(f"{site.name} {one}", keys[one.key], at)]
+            signers[one] = [certs.authority(f"{site.name} {one}", keys[one.key], at)]
     days = site.components.kubernetes.certificate_days
-    kept = {leaf.name: _current(store, leaf, keys, at, days) for leaf in wanted}
-    store.leaves.clear()
-    store.leaves.update(kept)
+    kept = {leaf.name: _current(store, signers, leaf, keys, at, days) for leaf in wanted}
     public = ""
     if (key := key_variable(SERVICE_ACCOUNTS)) in keys:
         public = certs.public_pem(keys[key])
-    changed = KeyStore(store.path, store.authorities, store.leaves, public)
-    text = changed.as_json()
-    if text == before:
-        return False
-    try:
-        write_private(store.path, text.encode())
-    except OSError as error:
-        raise AvadmError.of(
-            check="pki-unwritable",
-            what="The site's certificates cannot be written.",
-            where=str(store.path),
-            found=error.strerror or str(error),
-            wanted="a folder of one's own",
-            remedy="Give the site file's folder to whom runs avadm.",
-        ) from error
-    return True
+    issued = KeyStore(store.path, signers, kept, public)
+    return store if issued.as_json() == store.as_json() else issued
 
 
-def _current(store: KeyStore, leaf: Leaf, keys: Mapping[str, str], at: datetime, days: int) -> str:
+def _current(
+    store: KeyStore,
+    signers: Mapping[str, list[str]],
+    leaf: Leaf,
+    keys: Mapping[str, str],
+    at: datetime,
+    days: int,
+) -> str:
     """Return a certificate that is good: the one that is kept, or a new one."""
     pem = store.leaf(leaf.name)
     key, by = keys[leaf.key], keys[leaf.authority.key]
     if pem and certs.certifies(pem, key) and certs.says(pem, leaf, by) and not certs.short_lived(pem, at):
         return pem
-    return certs.leaf(leaf, key, store.authorities[leaf.authority][0], by, at, days)
+    return certs.leaf(leaf, key, signers[leaf.authority][0], by, at, days)

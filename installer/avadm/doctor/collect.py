@@ -92,11 +92,13 @@ def _redacted(value: Any, redactor: Redactor) -> Any:
 
 
 def _ledger(site_file: SiteFile) -> dict[str, str] | None:
-    from avadm.engine.prepare import SiteContext
     from avadm.engine.status import status
+    from avadm.inventory.desired import Desired, Keyring
+    from avadm.state.records import SiteRecords
 
     try:
-        data = status(SiteContext.of(site_file, tolerant=True))
+        desired = Desired.read(site_file, Keyring.open(site_file.path))
+        data = status(desired, SiteRecords.of(site_file.path, site_file.site.name, tolerant=True))
         return {str(p["name"]): str(p["state"]) for p in data["phases"]}
     except (AvadmError, *DAMAGE):
         return None

@@ -64,7 +64,7 @@ def _objects(site_file: SiteFile) -> ObjectTarget | None:
     site, store = site_file.site, site_file.site.components.object_store
     if store is None:
         return None
-    held = Vault.open(site_file.path).ensure({})
+    held = Vault.open(site_file.path).read()
     require(site, held)
     own = {n.name: f"https://{n.address}:{store.port}" for n in gateways(site)}
 

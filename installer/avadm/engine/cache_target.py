@@ -42,6 +42,6 @@ def _bucket(site_file: SiteFile, s3: S3Store | None) -> Bucket | None:
     """Return a bucket of the site's own object store with its owner's keys; None for another's, or before there are keys."""
     if s3 is None or s3.endpoint or site_file.site.components.object_store is None:
         return None
-    way, held = reach(s3, site_file.site), Vault.open(site_file.path).ensure({})
+    way, held = reach(s3, site_file.site), Vault.open(site_file.path).read()
     keys = held.get(way.access_key, ""), held.get(way.secret_key, "")
     return Bucket(s3.bucket, f"{s3.folder}/" if s3.folder else "", keys) if all(keys) else None

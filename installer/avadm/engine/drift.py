@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from avadm.engine.digest import same, told_alone
-from avadm.engine.prepare import SiteContext
+from avadm.inventory.desired import Desired
+from avadm.inventory.digest import same, told_alone
 from avadm.plan.graph import ScheduledPhase
 from avadm.quantity import quantity
+from avadm.remote.fleet import Fleet
 from avadm.remote.managed_resources import UNPROVEN, kind, readable
+from avadm.state.records import SiteRecords
 from avadm.state.site_state import PhaseState, SiteState
-from avadm.state.snapshots import WHOLE, WRONG, Answers, Collector, HostSnapshot, SnapshotStore
+from avadm.state.snapshots import WHOLE, WRONG, Answers, Collector, HostSnapshot
 
 RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "stopped", "unit"})
 """Kinds of which each value says itself whether it is right, whatever it was before."""
@@ -41,10 +42,6 @@ class Reason:
     item: str = ""
     recorded: str = ""
     found: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """Return the reason as JSON-ready data."""
-        return {"host": self.host, "state": self.state, "text": self.text}
 
     @property
     def text(self) -> str:
@@ -105,16 +102,25 @@ def _unhashed(value: str) -> str:
     return " ".join(words)
 
 
-def by_ledger(context: SiteContext, step: ScheduledPhase) -> list[Reason]:
-    """Return why a step has to run by its ledger and inputs alone."""
+def is_current(desired: Desired, state: SiteState, step: ScheduledPhase) -> bool:
+    """Whether a step is done on all its hosts with the desired inputs."""
+    return all(
+        (e := state.entry(step.name, host)).state is PhaseState.DONE
+        and same(e.digest, desired.digests.host(step.phase, host))
+        for host in step.hosts
+    )
+
+
+def by_state(desired: Desired, state: SiteState, step: ScheduledPhase) -> list[Reason]:
+    """Return why a step has to run by its recorded state and its inputs alone."""
     out = []
     for host in step.hosts:
-        entry = context.ledger.entry(step.name, host)
+        entry = state.entry(step.name, host)
         if entry.state is PhaseState.PENDING:
             out.append(Reason(host, "pending", found="not done yet"))
         elif entry.state is not PhaseState.DONE:
             out.append(Reason(host, "failed", found=f"it was left {entry.state.value}"))
-        elif told_alone(entry.digest, now := context.digests.host(step.phase, host)):
+        elif told_alone(entry.digest, now := desired.digests.host(step.phase, host)):
             out.append(
                 Reason(host, PEERS, found="what it is told of the other nodes is other than when it was done")
             )
@@ -123,26 +129,32 @@ def by_ledger(context: SiteContext, step: ScheduledPhase) -> list[Reason]:
     return out
 
 
-def unasked(context: SiteContext, steps: Sequence[ScheduledPhase]) -> dict[str, DriftReport]:
-    """Return for each step what its ledger and inputs alone tell; no node is asked."""
-    return {s.name: DriftReport(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}
+def unasked(desired: Desired, state: SiteState, steps: Sequence[ScheduledPhase]) -> dict[str, DriftReport]:
+    """Return for each step what its recorded state and its inputs alone tell; no node is asked."""
+    return {s.name: DriftReport(tuple(by_state(desired, state, s)), {}, len(s.hosts)) for s in steps}
 
 
 def detect_drift(
-    context: SiteContext, asker: Collector, steps: Sequence[ScheduledPhase]
+    desired: Desired, records: SiteRecords, fleet: Fleet, steps: Sequence[ScheduledPhase]
 ) -> dict[str, DriftReport]:
     """Return for each step whether it is proven unchanged, or why it has to run.
 
     All hosts are asked for everything at once, each in one round trip.
+
+    Args:
+        desired: what the site is to be.
+        records: what it was when the steps were done.
+        fleet: how to reach its nodes, which say what it is now.
+        steps: the steps.
     """
-    site = context.site_file.site
+    site = desired.site_file.site
     mons, nodes = {n.name for n in site.with_role("mon")}, {n.name for n in site.nodes}
-    reasons = {step.name: by_ledger(context, step) for step in steps}
+    reasons = {step.name: by_state(desired, records.state, step) for step in steps}
     chosen: dict[str, dict[str, HostSnapshot]] = {}
     for step in steps:
         rest = _to_prove(step, reasons[step.name])
         if rest:
-            kept_there, missing = _of(context.fingerprints, context.ledger, step, rest, mons, nodes)
+            kept_there, missing = _of(records, step, rest, mons, nodes)
             reasons[step.name] += missing
             if _to_prove(step, reasons[step.name]):
                 chosen[step.name] = kept_there
@@ -150,7 +162,8 @@ def detect_drift(
     for of_step in chosen.values():
         for host, kept in of_step.items():
             wanted.setdefault(host, set()).update(i for i in kept.values if kind(i) != UNPROVEN)
-    answers = asker.ask(wanted) if wanted else Answers()
+    collector = Collector(desired.site_file, fleet, records.snapshots.salt)
+    answers = collector.ask(wanted) if wanted else Answers()
     out = {}
     for step in steps:
         counts: Counter[str] = Counter()
@@ -197,8 +210,7 @@ def _to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...
 
 
 def _of(
-    prints: SnapshotStore,
-    ledger: SiteState,
+    records: SiteRecords,
     step: ScheduledPhase,
     hosts: Collection[str],
     mons: set[str],
@@ -208,14 +220,16 @@ def _of(
     out: dict[str, HostSnapshot] = {}
     missing = []
     for host in hosts:
-        kept = prints.get(step.name, host)
-        if kept is None or kept.run != ledger.entry(step.name, host).run:
+        kept = records.snapshots.get(step.name, host)
+        if kept is None or kept.run != records.state.entry(step.name, host).run:
             missing.append(Reason(host, "unproven", found="there is no fingerprint of what it left"))
         else:
             out[host] = kept
     # What only a node kept that has left the site, nobody keeps any more.
-    whole = [p for p in prints.of_cluster(step.name) if p.host in nodes] if mons & set(hosts) else []
-    if any(p.run != ledger.entry(step.name, p.host).run for p in whole):
+    whole = (
+        [p for p in records.snapshots.of_cluster(step.name) if p.host in nodes] if mons & set(hosts) else []
+    )
+    if any(p.run != records.state.entry(step.name, p.host).run for p in whole):
         missing.append(Reason(WHOLE, "unproven", found="there is no fingerprint of the cluster"))
     elif whole:
         out[WHOLE] = HostSnapshot("", WHOLE, {item: value for p in whole for item, value in p.values.items()})
@@ -265,12 +279,3 @@ def summarize(reasons: Iterable[Reason], shown: int = 6) -> list[str]:
         for (state, text), hosts in groups.items()
     ]
     return lines[:shown] + ([f"… and {len(lines) - shown} more"] if len(lines) > shown else [])
-
-
-def as_dict(verdict: DriftReport) -> dict[str, Any]:
-    """Return a verdict as JSON-ready data."""
-    return {
-        "proven": verdict.proven,
-        "text": verdict.text if verdict.proven else "",
-        "reasons": [r.as_dict() for r in verdict.reasons],
-    }

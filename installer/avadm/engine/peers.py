@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 
 from avadm import paths
 from avadm.engine.drift import DriftReport, peer_only_hosts
-from avadm.engine.prepare import SiteContext
+from avadm.inventory.desired import Desired
 from avadm.inventory.model import Variables
 from avadm.plan.graph import ScheduledPhase
 from avadm.remote.ansible import PlaybookResult, PlaybookRun, PlaybookRunner
@@ -64,7 +64,8 @@ class Telling:
     @classmethod
     def of(
         cls,
-        context: SiteContext,
+        desired: Desired,
+        snapshots: SnapshotStore,
         fleet: Fleet,
         steps: Iterable[ScheduledPhase],
         verdicts: Mapping[str, DriftReport],
@@ -74,12 +75,12 @@ class Telling:
 
         return cls(
             hosts={step.name: peer_only_hosts(step, verdicts.get(step.name)) for step in steps},
-            variables=context.digests.variables,
+            variables=desired.variables,
             home=paths.home(),
             fleet=fleet,
-            again=lambda: SshFleet(context.site_file),
-            python=context.site_file.profile.python,
-            prints=context.fingerprints,
+            again=lambda: SshFleet(desired.site_file),
+            python=desired.site_file.profile.python,
+            prints=snapshots,
         )
 
 

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from avadm import paths
 from avadm.engine.apply import Engine, Job
-from avadm.engine.drift import DriftReport, detect_drift, restrict, skipped_hosts, summarize, warned
+from avadm.engine.drift import (
+    DriftReport,
+    detect_drift,
+    is_current,
+    restrict,
+    skipped_hosts,
+    summarize,
+    warned,
+)
 from avadm.engine.peers import PeersFirst, Telling
-from avadm.engine.prepare import SiteContext, newest, refuse_missing, versions_hook
-from avadm.engine.recorder import Display, Recorder
-from avadm.engine.saved_plan import SavedPlan, keep, refuse_other
+from avadm.engine.recorder import Recorder
+from avadm.engine.request import Notes, Request, Show
+from avadm.engine.saved_plan import keep, refuse_other
+from avadm.engine.session import Session, refuse_missing, schedule, versions_hook
 from avadm.engine.summary import Summary
-from avadm.inventory import vault_guard
+from avadm.inventory import render
+from avadm.inventory.desired import Desired
+from avadm.inventory.render import Inventory
+from avadm.inventory.vault_guard import marks
+from avadm.inventory.vault_guard import refuse_other as refuse_other_vault
 from avadm.plan.graph import ScheduledPhase, make_plan
 from avadm.quantity import quantity
 from avadm.remote.ansible import AnsibleRunner, PlaybookRunner
@@ -26,85 +36,20 @@ from avadm.remote.events import Event, Kind
 from avadm.remote.fleet import Fleet
 from avadm.remote.redact import Redactor
 from avadm.site.load import SiteFile
+from avadm.site.model import Site
 from avadm.state import bootstrap_marks
 from avadm.state import summary as summaries
 from avadm.state.cluster_lock import held
 from avadm.state.local_lock import locked
 from avadm.state.lock_nodes import LockNodes, Seen
 from avadm.state.prune import prune
-from avadm.state.replication import StateReplica
 from avadm.state.run_folder import RunFolder, discard
 from avadm.state.site_state import state_folder
 from avadm.state.snapshots import Collector, record
 from avadm.state.summary import RunSummary
 
-Show = Callable[[SiteContext, Sequence[ScheduledPhase]], Display]
-"""Makes what shows a run while it runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a run is asked for.
-
-    Attributes:
-        command: the command that continues with it.
-        phases: names of phases; all where empty.
-        limit: nodes that may be touched; all where empty.
-        resume: leave out phases that are done with the same inputs.
-        full: run what is proven unchanged too.
-        check: change nothing.
-        break_lock: remove another run's lock.
-        forks: hosts at once.
-        own: variables of nodes for this run alone.
-        kept: the kept plan that is done, and its file.
-    """
-
-    command: str
-    phases: Sequence[str] = ()
-    limit: Sequence[str] = ()
-    resume: bool = False
-    full: bool = False
-    check: bool = False
-    break_lock: bool = False
-    forks: int = 25
-    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    kept: tuple[SavedPlan, Path] | None = None
-
-
-class Notes:
-    """What people are told beside the events of a run; kept for the log until there is one.
-
-    Args:
-        tell: shows a note.
-    """
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-        self._kept: list[str] = []
-        self._recorder: Recorder | None = None
-
-    def __call__(self, text: str) -> None:
-        """Show a note and log it."""
-        self._tell(text)
-        self.to_log(text)
-
-    def to_log(self, text: str) -> None:
-        """Log a note only."""
-        if self._recorder is None:
-            self._kept.append(text)
-        else:
-            self._recorder.note(text)
-
-    @contextmanager
-    def logged(self, recorder: Recorder) -> Iterator[None]:
-        """Log through a recorder from now on, what was kept first."""
-        for text in self._kept:
-            recorder.note(text)
-        self._recorder = recorder
-        try:
-            yield
-        finally:
-            self._recorder = None
+Reports = Mapping[str, DriftReport]
+"""Phase to what is known of its drift."""
 
 
 def make_runner(redactor: Redactor) -> PlaybookRunner:
@@ -123,17 +68,16 @@ def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, sho
     # A dry run changes nothing, not even by a lock on the nodes.
     lock = nullcontext(Seen()) if request.check else held(nodes, verb, notes, break_lock=request.break_lock)
     with locked(state_folder(site_file.path, site_file.site.name), verb), lock as seen:
-        # The ledger is read under the lock: a run that was just ending has written its last word.
-        context, mirror, note = newest(site_file, nodes, seen)
-        if note:
-            notes(note)
+        # The records are read under the lock: a run that was just ending has written its last word.
+        session = Session.open(site_file, nodes, seen)
+        if session.note:
+            notes(session.note)
         if not request.check:
-            context.ledger.keepers = tuple(nodes.own)
-        steps = context.plan(request.phases, request.limit, resume=request.resume)
-        verdicts = _as_planned(context, fleet, steps, *request.kept) if request.kept else None
+            session.records.state.keepers = tuple(nodes.own)
+        steps, before, reports = _requested(session, request)
         if steps:
-            context.ledger.settle()
-            data = execute(context, steps, verb, request, mirror, notes, show, verdicts)
+            session.records.state.settle()
+            data = execute(session, steps, verb, request, notes, show, before, reports)
         else:
             about = RunSummary(
                 run=None, verb=verb, site=site_file.site.name, seconds=0.0, check=request.check
@@ -147,112 +91,154 @@ def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, sho
     return data
 
 
+def _requested(
+    session: Session, request: Request
+) -> tuple[list[ScheduledPhase], Desired | None, Reports | None]:
+    """Return the phases that are asked for, and what had to be known of the site to choose them.
+
+    A kept plan is compared, and ``resume`` judged, before secrets and certificates are made: the plan was made so.
+
+    Raises:
+        AvadmError: unknown phases, nothing takes part, or a plan made now would differ from the kept one.
+    """
+    site, state = session.site_file.site, session.records.state
+    steps = schedule(site, state, request.phases, request.limit)
+    if not (request.resume or request.kept):
+        return steps, None, None
+    before, reports = Desired.read(session.site_file, session.keyring), None
+    if request.resume:
+        left = [s.name for s in steps if not is_current(before, state, s)]
+        steps = make_plan(site, left, limit=request.limit) if left else []
+    if request.kept:
+        kept, path = request.kept
+        reports = detect_drift(before, session.records, session.fleet, steps)
+        refuse_other(kept, keep(before, kept.asked, kept.limit, steps, reports), path)
+    return steps, before, reports
+
+
 def execute(
-    context: SiteContext,
+    session: Session,
     steps: list[ScheduledPhase],
     verb: str,
     request: Request,
-    mirror: StateReplica,
     notes: Notes,
     show: Show,
-    verdicts: Mapping[str, DriftReport] | None = None,
+    before: Desired | None = None,
+    reports: Reports | None = None,
 ) -> RunSummary:
     """Run what of a plan is not proven unchanged and return its summary, which is also in the new run folder.
 
     Args:
-        context: the site, its ledger and inputs.
-        steps: the plan.
+        session: the site.
+        steps: what is asked for.
         verb: names the run folder.
         request: how it was asked for.
-        mirror: copies the ledger to the nodes.
         notes: what people are told beside events.
         show: makes what shows the events.
-        verdicts: what of the plan is proven; the nodes are asked where this is not known yet.
+        before: what the site is to be, where that was read already.
+        reports: the drift of the steps; the nodes are asked where this is not known yet.
     """
+    started, site = time.time(), session.site_file.site
+    with _run_folder(verb) as folder:
+        desired = _make_desired(session, before, request.check)
+        known = bootstrap_marks.variables(session.records.state, site)
+        inventory = render.write(desired, folder.inventory, known, request.own)
+        if reports is None:
+            again = request.full or request.own or request.check
+            reports = {} if again else detect_drift(desired, session.records, session.fleet, steps)
+        for text in warned(reports):
+            notes(text)
+        plan = _plan(site, steps, reports, request.limit)
+        refuse_missing(site, plan)
+        folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
+        job = _job(session, desired, inventory, plan, folder, request, notes)
+        peers = Telling.of(desired, session.records.snapshots, session.fleet, steps, reports)
+        runner = PeersFirst(make_runner(Redactor(desired.vault.values())), peers)
+        shown = show(site, steps)
+        with Recorder(folder, shown) as recorder, notes.logged(recorder):
+            canceled = False
+            try:
+                with shown:
+                    for event in announced(reports, steps):
+                        recorder(event)
+                    Engine(job, runner, session.records.state, recorder).run()
+            except KeyboardInterrupt:
+                canceled = True
+            finally:
+                data = _summary(session, folder, recorder, request, started, canceled)
+        return data
+
+
+@contextmanager
+def _run_folder(verb: str) -> Iterator[RunFolder]:
+    """Yield a new run folder, which is removed where the run could not start."""
     folder = RunFolder.create(verb)
     try:
-        return _execute(context, steps, folder, request, mirror, notes, show, verdicts)
+        yield folder
     except BaseException:
         if not folder.begun:
             discard(folder)
         raise
 
 
-def _execute(
-    context: SiteContext,
-    steps: list[ScheduledPhase],
+def _make_desired(session: Session, before: Desired | None, check: bool) -> Desired:
+    """Return what a site is to be, with all its secrets and certificates, which are made where they are missing."""
+    state = session.records.state
+    # First, as another site's vault would be filled up and certificates signed with it.
+    refuse_other_vault(session.keyring.vault, state.founded("vault"))
+    desired = Desired.make(session.site_file, session.keyring, before)
+    if not check:
+        for name, mark in marks(desired.secrets or {}).items():
+            state.found("vault", name, mark)
+    return desired
+
+
+def _plan(
+    site: Site, steps: Sequence[ScheduledPhase], reports: Reports, limit: Sequence[str]
+) -> list[ScheduledPhase]:
+    """Return what of the steps is not proven unchanged, each on the nodes that need it."""
+    left = [s.name for s in steps if s.name not in reports or not reports[s.name].proven]
+    planned = make_plan(site, left, limit=limit) if left else []
+    return [restrict(step, reports.get(step.name)) for step in planned]
+
+
+def _job(
+    session: Session,
+    desired: Desired,
+    inventory: Inventory,
+    plan: Sequence[ScheduledPhase],
     folder: RunFolder,
     request: Request,
-    mirror: StateReplica,
     notes: Notes,
-    show: Show,
-    verdicts: Mapping[str, DriftReport] | None,
-) -> RunSummary:
-    from avadm.inventory.render import render_inventory
-
-    started = time.time()
-    # Before rendering, which fills up the vault and signs certificates with it.
-    vault_guard.refuse_other(context.site_file.path, context.ledger.founded("vault"))
-    known = bootstrap_marks.variables(context.ledger, context.site_file.site)
-    rendered = render_inventory(context.site_file, folder.inventory, known, request.own)
-    if not request.check:
-        for name, mark in rendered.vault_marks.items():
-            context.ledger.found("vault", name, mark)
-    # After rendering, which makes the vault on the first run: its digest is then the right one.
-    context = context.refreshed()
-    vault = rendered.vault
-    fleet, prints = mirror.nodes.fleet, context.fingerprints
-    asker = Collector(context.site_file, fleet, prints.salt)
-    if verdicts is None:
-        again = request.full or request.own or request.check
-        verdicts = {} if again else detect_drift(context, asker, steps)
-    for text in warned(verdicts):
-        notes(text)
-    left = [s.name for s in steps if s.name not in verdicts or not verdicts[s.name].proven]
-    runner = PeersFirst(make_runner(Redactor(vault.values())), Telling.of(context, fleet, steps, verdicts))
-    planned = make_plan(context.site_file.site, left, limit=request.limit) if left else []
-    todo = [restrict(step, verdicts.get(step.name)) for step in planned]
-    refuse_missing(context.site_file.site, todo)
-    plan = {"site": context.site_file.site.name, "phases": [s.as_dict() for s in steps]}
-    folder.write_json("plan.json", plan)
+) -> Job:
+    """Return what the engine needs to run a plan, and to record what each phase leaves."""
+    snapshots, vault = session.records.snapshots, desired.vault
+    collector = Collector(session.site_file, session.fleet, snapshots.salt)
 
     def settled(phase: str, managed: Mapping[str, Sequence[str]]) -> None:
-        for node, why in record(asker, prints, phase, folder.id, managed).items():
+        for node, why in record(collector, snapshots, phase, folder.id, managed).items():
             notes.to_log(f"What {phase} left on {node} could not be asked, so it will run again: {why}")
-        for node, why in mirror.push().items():
+        for node, why in session.replica.push().items():
             notes.to_log(f"The ledger could not be copied to {node}: {why}")
 
-    job = Job(
-        steps=todo,
+    return Job(
+        steps=plan,
         home=paths.home(),
-        inventory=rendered.folder,
+        inventory=inventory.folder,
         run=folder.id,
-        digest=lambda step, host: context.digests.host(step.phase, host),
+        digest=lambda step, host: desired.digests.host(step.phase, host),
         vault=(vault.path, vault.password_file) if vault.path.exists() else None,
-        versions=versions_hook(context.site_file, fleet),
+        versions=versions_hook(session.site_file, session.fleet),
         settled=settled,
         forks=request.forks,
         check=request.check,
     )
-    shown = show(context, steps)
-    with Recorder(folder, shown) as recorder, notes.logged(recorder):
-        canceled = False
-        try:
-            with shown:
-                for event in announced(verdicts, steps):
-                    recorder(event)
-                Engine(job, runner, context.ledger, recorder).run()
-        except KeyboardInterrupt:
-            canceled = True
-        finally:
-            data = _summary(context, folder, recorder, request, started, canceled)
-    return data
 
 
-def announced(verdicts: Mapping[str, DriftReport], steps: Sequence[ScheduledPhase]) -> Iterator[Event]:
+def announced(reports: Reports, steps: Sequence[ScheduledPhase]) -> Iterator[Event]:
     """Yield what the user is told of each step before anything runs."""
     for step in steps:
-        verdict = verdicts.get(step.name)
+        verdict = reports.get(step.name)
         if verdict is None:
             continue
         if verdict.proven:
@@ -270,7 +256,7 @@ def announced(verdicts: Mapping[str, DriftReport], steps: Sequence[ScheduledPhas
 
 
 def _summary(
-    context: SiteContext,
+    session: Session,
     folder: RunFolder,
     recorder: Recorder,
     request: Request,
@@ -283,21 +269,12 @@ def _summary(
     about = RunSummary(
         run=folder.id,
         verb=folder.verb,
-        site=context.site_file.site.name,
+        site=session.site_file.site.name,
         started=f"{folder.started:%Y-%m-%dT%H:%M:%SZ}",
         seconds=round(time.time() - started, 1),
         check=request.check,
     )
     data = {**about, **data, "log": str(folder.log), "next": request.command}
-    folder.write_json("ledger.json", context.ledger.as_dict())
+    folder.write_json("ledger.json", session.records.state.as_dict())
     summaries.write(folder, data)
     return data
-
-
-def _as_planned(
-    context: SiteContext, fleet: Fleet, steps: Sequence[ScheduledPhase], kept: SavedPlan, path: Path
-) -> Mapping[str, DriftReport]:
-    """Return what is proven now; AvadmError where a plan made now would differ from the kept one."""
-    verdicts = detect_drift(context, Collector(context.site_file, fleet, context.fingerprints.salt), steps)
-    refuse_other(kept, keep(context, kept.asked, kept.limit, steps, verdicts), path)
-    return verdicts

@@ -17,7 +17,7 @@ from avadm.state.run_folder import write_atomic
 
 if TYPE_CHECKING:
     from avadm.engine.drift import DriftReport
-    from avadm.engine.prepare import SiteContext
+    from avadm.inventory.desired import Desired
     from avadm.plan.graph import ScheduledPhase
 
 AGAIN = "Make a new plan and look at it: `avadm plan --out FILE`."
@@ -86,7 +86,7 @@ class SavedPlan(_Data):
 
 
 def keep(
-    context: SiteContext,
+    desired: Desired,
     asked: Sequence[str],
     limit: Sequence[str],
     steps: Sequence[ScheduledPhase],
@@ -96,7 +96,7 @@ def keep(
     phases = [
         PlannedPhase(
             name=step.name,
-            inputs={host: context.digests.host(step.phase, host) for host in step.hosts},
+            inputs={host: desired.digests.host(step.phase, host) for host in step.hosts},
             run=not verdicts[step.name].proven,
             reasons=[
                 Why(host=r.host, state=r.state, item=r.item, recorded=r.recorded, found=r.found)
@@ -107,7 +107,7 @@ def keep(
     ]
     return SavedPlan(
         avadm=__version__,
-        site=context.site_file.site.name,
+        site=desired.site_file.site.name,
         made=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         asked=list(asked),
         limit=list(limit),

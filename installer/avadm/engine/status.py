@@ -7,23 +7,26 @@ from typing import Any
 
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
-from avadm.engine.digest import same
-from avadm.engine.prepare import SiteContext
+from avadm.inventory.desired import Desired
+from avadm.inventory.digest import same
 from avadm.state.local_lock import holder
-from avadm.state.site_state import PhaseState
+from avadm.state.records import SiteRecords
+from avadm.state.site_state import PhaseState, SiteState
 
 
-def status(context: SiteContext, last_run: dict[str, Any] | None = None) -> dict[str, Any]:
+def status(desired: Desired, records: SiteRecords, last_run: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return what `avadm status --json` prints.
 
     A phase is ``running`` while the site's lock is held and a host of it runs, ``failed`` if any host failed
     or could not be reached, ``stale`` if it is done but with other inputs than those of now, ``done``, or
     ``pending``.
     """
-    site = context.site_file.site
-    running = holder(context.state_folder)
-    phases = [_phase(context, p, p.hosts(site), running is not None) for p in PHASES if p.hosts(site)]
-    lacking = list(context.site_file.draft)
+    site = desired.site_file.site
+    running = holder(records.folder)
+    phases = [
+        _phase(desired, records.state, p, p.hosts(site), running is not None) for p in PHASES if p.hosts(site)
+    ]
+    lacking = list(desired.site_file.draft)
     return {
         "site": site.name,
         "phases": phases,
@@ -33,8 +36,10 @@ def status(context: SiteContext, last_run: dict[str, Any] | None = None) -> dict
     }
 
 
-def _phase(context: SiteContext, phase: Phase, hosts: tuple[str, ...], locked: bool) -> dict[str, Any]:
-    entries = {h: context.ledger.entry(phase.name, h) for h in hosts}
+def _phase(
+    desired: Desired, recorded: SiteState, phase: Phase, hosts: tuple[str, ...], locked: bool
+) -> dict[str, Any]:
+    entries = {h: recorded.entry(phase.name, h) for h in hosts}
     states = Counter(e.state for e in entries.values())
     if not locked:  # a killed run left it: begun, and nobody saw its end
         states[PhaseState.FAILED] += states.pop(PhaseState.RUNNING, 0)
@@ -43,7 +48,7 @@ def _phase(context: SiteContext, phase: Phase, hosts: tuple[str, ...], locked: b
     stale = [
         h
         for h, e in entries.items()
-        if e.state is PhaseState.DONE and not same(e.digest, context.digests.host(phase, h))
+        if e.state is PhaseState.DONE and not same(e.digest, desired.digests.host(phase, h))
     ]
     if states[PhaseState.RUNNING]:
         state = "running"

@@ -1,29 +1,18 @@
-"""An ordinary Ansible inventory from a site file: it works by hand with ansible-playbook as well.
-
-The user's own variables win, mappings key by key: `extra_vars` over what is rendered, `vars` of a
-node over both.
-"""
+"""An ordinary Ansible inventory from a site file: it works by hand with ansible-playbook as well."""
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import yaml
 
-from avadm.artifacts import requirements
-from avadm.components import certificates
 from avadm.components.alluxio import placement as cache
-from avadm.components.catalog import modules
 from avadm.errors import AvadmError
-from avadm.inventory.model import STATE_KEY, RenderContext, Variables
-from avadm.inventory.vault_guard import marks, refuse_lost
-from avadm.pki import store as pki
+from avadm.inventory.desired import Desired, Keyring
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.placement import log_stores
@@ -35,9 +24,6 @@ MARK = "# Written by avadm from the site file; change that instead.\n"
 # Ansible reads with PyYAML, so that PyYAML knows what must be quoted for it; libyaml is ten times as fast.
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
-VARIABLES = modules("variables")
-"""In the components' order: a later one may add to what an earlier one wrote."""
-
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
@@ -47,13 +33,11 @@ class Inventory:
         folder: what `ansible-playbook -i` takes.
         groups: group name to node names, in the site file's order; groups without nodes are left out.
         vault: where the secrets are.
-        vault_marks: what the ledger keeps of it (render/lost_vault.py).
     """
 
     folder: Path
     groups: dict[str, list[str]]
     vault: Vault
-    vault_marks: dict[str, str]
 
     def ansible_args(self) -> list[str]:
         """Return the arguments of ansible-playbook for this inventory and its secrets."""
@@ -66,33 +50,31 @@ def render_inventory(
     known: Mapping[str, Any] | None = None,
     own: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Inventory:
+    """Make the secrets and certificates that a site lacks and write its inventory; see `Desired.make` and `write`."""
+    return write(Desired.make(site_file, Keyring.open(site_file.path)), folder, known, own)
+
+
+def write(
+    desired: Desired,
+    folder: Path,
+    known: Mapping[str, Any] | None = None,
+    own: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Inventory:
     """Write the inventory of a site; files that are right already are left untouched.
 
     Args:
-        site_file: the site.
+        desired: the site.
         folder: where it is written.
         known: further variables of all nodes, from the ledger (state/bootstrap_marks.py); no input of a phase's digest.
         own: further variables of single nodes, for this run alone.
 
     Raises:
-        AvadmError: the folder holds something else or cannot be written, or the vault cannot be used.
+        AvadmError: the folder holds something else or cannot be written.
     """
-    out = variables(site_file)
-    vault = Vault.open(site_file.path)
-    refuse_lost(site_file.path, site_file.site.name, out.secrets)
-    secrets = vault.ensure(out.secrets)
-    for module in VARIABLES:
-        if hasattr(module, "require"):
-            module.require(site_file.site, secrets)
-    if certificates.issue(pki.KeyStore.open(site_file.path), site_file.site, secrets):
-        out = variables(site_file)
-    store = pki.KeyStore.open(site_file.path)
-    for module in VARIABLES:
-        if hasattr(module, "keep_files"):
-            module.keep_files(site_file.site, store, secrets)
-    grouped = groups(site_file.site)
+    site, out = desired.site_file.site, desired.variables
+    grouped = groups(site)
     children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
-    hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
+    hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site.nodes), "children": children}}
     files = {"hosts.yml": hosts, "group_vars/all.yml": {**out.all, **(known or {})}}
     files |= {
         f"host_vars/{name}.yml": {**held, **(own or {}).get(name, {})} for name, held in out.hosts.items()
@@ -113,27 +95,7 @@ def render_inventory(
             wanted="a folder of one's own",
             remedy="Name another folder.",
         ) from error
-    return Inventory(folder.absolute(), grouped, vault, marks(secrets))
-
-
-def variables(site_file: SiteFile) -> Variables:
-    """Return all variables of a site, the user's own merged last."""
-    site, out = site_file.site, Variables()
-    given = RenderContext(site_file, pki.KeyStore.open(site_file.path))
-    out.all["artifacts"] = requirements.variables(site)
-    out.secrets |= certificates.makers(site)
-    out.secrets[STATE_KEY] = lambda: token_hex(32)
-    for module in VARIABLES:
-        module.render(given, out)
-    out.all = merged(out.all, site.extra_vars)
-    for node in site.nodes:
-        own = out.host(node.name)
-        # A node's own file beats group_vars/all, so that extra_vars must be merged there as well.
-        own = merged(own, {k: v for k, v in site.extra_vars.items() if k in own})
-        for key, value in node.vars.items():
-            own[key] = merge(own.get(key, out.all.get(key)), value)
-        out.hosts[node.name] = own
-    return out
+    return Inventory(folder.absolute(), grouped, desired.vault)
 
 
 def groups(site: Site) -> dict[str, list[str]]:
@@ -147,18 +109,6 @@ def groups(site: Site) -> dict[str, list[str]]:
     if clients := cache.clients(site):
         found["alluxio_client"] = [n.name for n in clients]
     return dict(sorted(found.items()))
-
-
-def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Return base with over laid on it: mappings key by key, anything else replaced."""
-    return base | {key: merge(base.get(key), value) for key, value in over.items()}
-
-
-def merge(base: object, over: object) -> object:
-    """Return two values merged: mappings key by key, anything else replaced."""
-    if isinstance(base, dict) and isinstance(over, dict):
-        return merged(base, over)
-    return copy.deepcopy(over)
 
 
 def _refuse_foreign(folder: Path) -> None:

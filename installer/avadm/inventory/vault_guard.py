@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,13 +53,17 @@ def evidence(site_path: Path, name: str) -> list[Path]:
     return [*found, ledger] if used else found
 
 
-def lost(site_path: Path, name: str, wanted: Collection[str], copies: Sequence[str] = ()) -> Finding | None:
-    """Return what is wrong where a site's vault is gone; ``wanted`` are the secrets that the site needs."""
-    site_path = site_path.absolute()
-    vault = Vault.open(site_path)
-    if not wanted or vault.path.exists():
+def lost(site_file: SiteFile, vault: Vault, copies: Sequence[str] = ()) -> Finding | None:
+    """Return what is wrong where a site's vault is gone.
+
+    Args:
+        site_file: the site.
+        vault: its vault.
+        copies: nodes that keep a copy of its ledger, whoever signed that.
+    """
+    if vault.path.exists():
         return None
-    held = [str(path) for path in evidence(site_path, name)]
+    held = [str(path) for path in evidence(site_file.path.absolute(), site_file.site.name)]
     names = ", ".join([*held, *(f"the copy of the ledger on {node}" for node in copies)])
     if not names:
         return None
@@ -73,31 +77,21 @@ def lost(site_path: Path, name: str, wanted: Collection[str], copies: Sequence[s
     )
 
 
-def refuse_lost(site_path: Path, name: str, wanted: Collection[str]) -> None:
-    """Raise AvadmError where a site's vault is gone."""
-    if finding := lost(site_path, name, wanted):
+def refuse_lost(site_file: SiteFile, vault: Vault, copies: Sequence[str] = ()) -> None:
+    """Raise AvadmError where a site's vault is gone; the arguments are those of `lost`."""
+    if finding := lost(site_file, vault, copies):
         raise AvadmError(finding)
 
 
-def of(site_file: SiteFile, copies: Sequence[str] = ()) -> Finding | None:
-    """Return what `lost` says of a site; ``copies`` are nodes that keep a copy of its ledger, whoever signed that."""
-    from avadm.inventory.render import variables
-
-    if Vault.open(site_file.path).path.exists():
-        return None
-    return lost(site_file.path, site_file.site.name, variables(site_file).secrets, copies)
-
-
-def refuse_other(site_path: Path, known: Mapping[str, str]) -> None:
+def refuse_other(vault: Vault, known: Mapping[str, str]) -> None:
     """Raise AvadmError where a vault is not that of the ledger's marks (`known`), before anything is made with it.
 
     One that lacks what the ledger knows of is another one: an empty or damaged file must not be filled up.
     """
-    vault = Vault.open(site_path.absolute())
     name = next((name for name in STABLE if name in known), None)
     if name is None or not vault.path.exists():  # that one is lost, which `lost` says
         return
-    if _mark(name, vault.ensure({}).get(name, "")) == known[name]:
+    if _mark(name, vault.read().get(name, "")) == known[name]:
         return
     raise AvadmError.of(
         check="vault-other",

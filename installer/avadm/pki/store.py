@@ -9,6 +9,7 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.pki.model import Authority
+from avadm.private_files import write_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +70,17 @@ class KeyStore:
             "service_accounts": self.service_accounts,
         }
         return json.dumps(held, indent=1) + "\n"
+
+    def save(self) -> None:
+        """Write the file (0600); AvadmError where that fails."""
+        try:
+            write_private(self.path, self.as_json().encode())
+        except OSError as error:
+            raise AvadmError.of(
+                check="pki-unwritable",
+                what="The site's certificates cannot be written.",
+                where=str(self.path),
+                found=error.strerror or str(error),
+                wanted="a folder of one's own",
+                remedy="Give the site file's folder to whom runs avadm.",
+            ) from error

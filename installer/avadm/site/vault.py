@@ -21,8 +21,20 @@ PASSWORD_ENV = "AVADM_VAULT_PASSWORD_FILE"  # noqa: S105  a variable's name, no 
 PREFIX = "vault_"
 
 
+def add_missing(secrets: dict[str, str], makers: Mapping[str, Callable[[], str]]) -> None:
+    """Make the secrets that are missing; those that are there are never changed.
+
+    Args:
+        secrets: secrets by name; gets the missing ones.
+        makers: variable name (with the prefix ``vault_``) to a function that makes its value.
+    """
+    if wrong := [name for name in makers if not name.startswith(PREFIX)]:
+        raise ValueError(f"secrets without the prefix {PREFIX}: {', '.join(wrong)}")
+    secrets |= {name: makers[name]() for name in sorted(makers) if name not in secrets}
+
+
 class Vault:
-    """The vault file of one site.
+    """The vault file of one site; opened once by a command and handed down.
 
     Attributes:
         path: the encrypted file, `SITE.vault.yml` beside the site file; it need not exist yet.
@@ -33,6 +45,8 @@ class Vault:
         self.path = path
         self.password_file = password_file
         self._own_password = own_password
+        self._opened: tuple[tuple[int, int, int], dict[str, Any]] | None = None
+        """Which version of the file was decrypted last, and what it holds."""
 
     @classmethod
     def open(cls, site_path: Path) -> Vault:
@@ -42,34 +56,47 @@ class Vault:
         password = Path(named).expanduser().absolute() if named else site_path.with_suffix(".vault-pass")
         return cls(site_path.with_suffix(".vault.yml"), password, own_password=not named)
 
-    def ensure(self, makers: Mapping[str, Callable[[], str]]) -> dict[str, str]:
-        """Make and keep the secrets that are missing; what is there already is never changed.
+    def read(self) -> dict[str, str]:
+        """Return all secrets by name; none where there is no vault yet.
 
-        Args:
-            makers: variable name (with the prefix ``vault_``) to a function that makes its value.
+        Raises:
+            AvadmError: the vault cannot be read or opened.
+        """
+        return {name: str(value) for name, value in self._read().items()}
 
-        Returns:
-            All secrets of the vault.
+    @contextmanager
+    def extended(self) -> Iterator[dict[str, str]]:
+        """Yield all secrets by name, to which missing ones may be added; added ones are kept at the end.
+
+        Nothing is kept where an error ends it, and what the vault holds already is never changed.
 
         Raises:
             AvadmError: the vault cannot be read, opened or written.
         """
-        if wrong := [name for name in makers if not name.startswith(PREFIX)]:
-            raise ValueError(f"secrets without the prefix {PREFIX}: {', '.join(wrong)}")
-        if not makers and not self.path.exists():
-            return {}
         with self._locked():
             held = self._read()
-            missing = [name for name in sorted(makers) if name not in held]
-            if missing:
-                held |= {name: makers[name]() for name in missing}
-                self._write(held)
-        return {name: str(value) for name, value in held.items()}
+            secrets = {name: str(value) for name, value in held.items()}
+            yield secrets
+            if added := {name: value for name, value in secrets.items() if name not in held}:
+                self._write(held | added)
+
+    def ensure(self, makers: Mapping[str, Callable[[], str]]) -> dict[str, str]:
+        """Make and keep the secrets that are missing; return all secrets of the vault.
+
+        Args:
+            makers: variable name (with the prefix ``vault_``) to a function that makes its value.
+
+        Raises:
+            AvadmError: the vault cannot be read, opened or written.
+        """
+        if not makers:
+            return self.read()
+        with self.extended() as secrets:
+            add_missing(secrets, makers)
+        return secrets
 
     def values(self) -> list[str]:
         """Return every secret value, also those inside lists and mappings, longest first, for taking them out of logs."""
-        if not self.path.exists():
-            return []
         return sorted({v for v in texts(self._read()) if v}, key=len, reverse=True)
 
     def ansible_args(self) -> list[str]:
@@ -79,8 +106,19 @@ class Vault:
         return ["-e", f"@{self.path}", "--vault-password-file", str(self.password_file)]
 
     def _read(self) -> dict[str, Any]:
-        if not self.path.exists():
+        """Return what the file holds; it is decrypted once as long as it is the same file."""
+        try:
+            file = self.path.stat()
+        except FileNotFoundError:
             return {}
+        except OSError as error:
+            raise self._failed("The vault cannot be read.", self.path, error) from error
+        version = (file.st_ino, file.st_mtime_ns, file.st_size)
+        if self._opened is None or self._opened[0] != version:
+            self._opened = version, self._decrypted()
+        return self._opened[1]
+
+    def _decrypted(self) -> dict[str, Any]:
         from ansible.errors import AnsibleError
 
         try:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from avadm.inventory.render import variables
+from avadm.inventory.variables import variables
+from avadm.pki.store import KeyStore
 from avadm.site import load as loader
 
 pytestmark = pytest.mark.lab
@@ -20,7 +21,7 @@ def site(lab):
 @pytest.fixture(scope="session")
 def wanted(site):
     """The variables that the roles were told."""
-    return variables(site)
+    return variables(site, KeyStore.open(site.path))
 
 
 @pytest.fixture(scope="session")

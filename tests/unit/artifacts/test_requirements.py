@@ -5,7 +5,7 @@ import pytest
 from avadm.artifacts import manifest, requirements
 from avadm.artifacts.manifest import Artifact
 from avadm.components.catalog import PHASES
-from avadm.engine.digest import Digests
+from avadm.inventory.digest import Digests
 from avadm.inventory.model import Variables
 from avadm.paths import home
 from avadm.site.model import Site
@@ -56,7 +56,7 @@ def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(site, at, store
 def test_only_the_phases_that_install_an_artifact_depend_on_its_checksum() -> None:
     def digest(path: str, sha256: str, phase: int) -> str:
         told = {"thing": {"version": "1", "files": {"thing": {"path": path, "sha256": sha256}}}}
-        return Digests(Variables({"artifacts": told}), home(), {}).host((BASE, PHASES[-1])[phase], "h")
+        return Digests(Variables({"artifacts": told}), home(), {}, {}).host((BASE, PHASES[-1])[phase], "h")
 
     assert digest("/a", "1", 0) == digest("/b", "1", 0), "where the controller keeps it is no input"
     assert digest("/a", "1", 0) != digest("/a", "2", 0)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from avadm.cli import main
 from avadm.errors import AvadmError
-from avadm.inventory.render import groups, variables
+from avadm.inventory.render import groups
 from avadm.site.load import DRAFT, examine
+from tests.unit.fakes import sites
 from tests.unit.site.corpus import BASE
 
 # The same files in every run: a file that is refused wrongly becomes a case in tests/unit/site/cases.
@@ -90,7 +91,7 @@ def checked(tmp_path, monkeypatch):
         assert (site_file is None) == (ended.value.code == 2)
         assert all(f.what and "site.yml" in f.where for f in findings)
         if site_file:
-            variables(site_file)
+            sites.rendered(site_file)
             groups(site_file.site)
         return site_file
 

@@ -8,7 +8,7 @@ from avadm.artifacts.manifest import named
 from avadm.artifacts.requirements import missing
 from avadm.artifacts.store import ArtifactStore
 from avadm.components.model import Phase
-from avadm.engine import prepare
+from avadm.engine import session
 from tests.unit.fakes.cli import refusals
 
 INSTALLS = Phase("ceph", "", "", (), (), (), artifacts=("kubernetes", "pause"))
@@ -23,7 +23,7 @@ def cache(tmp_path, monkeypatch):
         names = {p.name for p in phases}
         return missing(site, [INSTALLS] if "ceph" in names else [], store, **how)
 
-    monkeypatch.setattr(prepare, "missing", found)
+    monkeypatch.setattr(session, "missing", found)
     return store.root
 
 

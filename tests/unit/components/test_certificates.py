@@ -12,7 +12,7 @@ from cryptography.x509.verification import PolicyBuilder, VerificationError
 from cryptography.x509.verification import Store as Trust
 
 from avadm.components import certificates
-from avadm.components.certificates import issue, makers
+from avadm.components.certificates import makers
 from avadm.errors import AvadmError
 from avadm.pki import certs
 from avadm.pki.model import Authority
@@ -28,6 +28,18 @@ def site(*workers, **network):
     nodes = [node(name, 0, "worker", address=next(at)) for name in workers]
     network = {"management": "10.0.0.0/16", **network}
     return sites.site(node("m1", 11, "etcd", "master", "registry"), *nodes, network=network)
+
+
+def issue(store, one, keys, at):
+    """Issue and save a site's certificates, also in the store that is given; return whether anything changed."""
+    made = certificates.issue(store, one, keys, at)
+    if made is store:
+        return False
+    made.save()
+    for mine, new in ((store.authorities, dict(made.authorities)), (store.leaves, dict(made.leaves))):
+        mine.clear()
+        mine.update(new)
+    return True
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from avadm.engine import apply
-from avadm.engine.prepare import versions_hook
+from avadm.engine.session import versions_hook
 from avadm.findings import Finding
 from avadm.remote.fleet import Result
 from avadm.site import profile

@@ -11,8 +11,8 @@ from ansible.template import Templar
 
 from avadm.components.catalog import PHASES
 from avadm.engine import peers
-from avadm.engine.digest import told_alone
 from avadm.engine.peers import PeersFirst, Telling
+from avadm.inventory.digest import told_alone
 from avadm.inventory.model import Variables
 from avadm.remote.ansible import PlaybookResult, PlaybookRun
 from avadm.remote.events import Event, Kind

@@ -8,8 +8,8 @@ import pytest
 
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
-from avadm.engine.digest import Digests
 from avadm.errors import AvadmError
+from avadm.inventory.digest import Digests
 from avadm.inventory.model import Variables
 from avadm.state.local_lock import holder, locked
 from avadm.state.site_state import Entry, PhaseState, SiteState
@@ -80,7 +80,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def digest(home: Path, variables: Variables, phase: Phase = CEPH, host: str = "a", **secrets: str) -> str:
-    return Digests(variables, home, {"p": ["prometheus"]}, lambda: secrets).host(phase, host)
+    return Digests(variables, home, {"p": ["prometheus"]}, secrets).host(phase, host)
 
 
 def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) -> None:
@@ -122,10 +122,12 @@ def test_a_digest_changes_with_the_plugins_templates_and_borrowed_roles_in_use(h
 def test_what_hosts_share_is_made_text_once_and_a_host_s_own_value_wins(home, monkeypatch):
     made = []
     dumps = json.dumps
-    monkeypatch.setattr("avadm.engine.digest.json.dumps", lambda v, **how: made.append(v) or dumps(v, **how))
+    monkeypatch.setattr(
+        "avadm.inventory.digest.json.dumps", lambda v, **how: made.append(v) or dumps(v, **how)
+    )
     shared = {f"ceph_osd_{n}": [f"value {n}"] for n in range(30)}
     hosts = {f"h{n}": {"ceph_osd_1": n} for n in range(20)}
-    digests = Digests(Variables(shared, hosts), home, {})
+    digests = Digests(Variables(shared, hosts), home, {}, {})
     assert len({digests.host(CEPH, h) for h in hosts}) == 20
     assert sum(v == ["value 2"] for v in made) == 1, "and not once for each host"
     assert digests.host(CEPH, "h3") == digest(home, Variables({**shared, "ceph_osd_1": 3}))

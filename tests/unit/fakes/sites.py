@@ -4,6 +4,7 @@ from pathlib import Path
 
 from avadm.components import certificates
 from avadm.inventory.model import RenderContext, Variables
+from avadm.inventory.variables import variables
 from avadm.pki import store as pki
 from avadm.site import profile as profiles
 from avadm.site.load import SiteFile
@@ -35,8 +36,16 @@ def keys(one):
 
 def issued(one, folder, held=None):
     """Return the store of a site's certificates, which are made in a folder."""
-    certificates.issue(pki.KeyStore.open(folder / "demo.yml"), one, keys(one) if held is None else held)
-    return pki.KeyStore.open(folder / "demo.yml")
+    store = pki.KeyStore.open(folder / "demo.yml")
+    made = certificates.issue(store, one, keys(one) if held is None else held)
+    if made is not store:
+        made.save()
+    return made
+
+
+def rendered(site_file):
+    """Return all variables of a site file with the certificates beside it."""
+    return variables(site_file, pki.KeyStore.open(site_file.path))
 
 
 def render(one, *modules, profile="lab-bookworm", store=None, out=None):

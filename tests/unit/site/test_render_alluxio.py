@@ -10,11 +10,12 @@ from avadm.components.alluxio import variables as alluxio
 from avadm.components.catalog import PHASES
 from avadm.errors import AvadmError
 from avadm.inventory.model import RenderContext, Variables
-from avadm.inventory.render import groups, variables
+from avadm.inventory.render import groups
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
 from avadm.plan.graph import make_plan
 from avadm.site.load import load
+from tests.unit.fakes import sites
 from tests.unit.fakes.sites import data, node
 
 PHASE = next(p for p in PHASES if p.name == "cache")
@@ -65,7 +66,7 @@ def test_a_site_without_a_cache_is_told_nothing_of_it(site_file):
     one = site_file()
     out = told(one)
     assert (out.all, out.hosts, out.secrets) == ({}, {}, {})
-    assert "alluxio" not in yaml.safe_dump([variables(one).all, variables(one).hosts])
+    assert "alluxio" not in yaml.safe_dump([sites.rendered(one).all, sites.rendered(one).hosts])
     assert not any("alluxio" in name for name in groups(one.site))
     assert PHASE.hosts(one.site) == ()
     assert "cache" not in [s.name for s in make_plan(one.site)]
@@ -121,7 +122,7 @@ def test_the_authority_of_a_store_is_read_beside_the_site_file_or_missed(site_fi
 
 def test_a_bucket_of_the_sites_own_store_is_reached_with_its_owners_keys_and_the_stores_authority(site_file):
     one = site_file(BUCKET, objects=OWN)
-    made = variables(one)
+    made = sites.rendered(one)
     (mount,) = made.all["alluxio_mounts"]
     bucket = made.all["ceph_rgw_buckets"][0]
     assert mount["store"] == "s3://sets/"
@@ -172,7 +173,7 @@ def test_one_namenode_more_is_the_same_store_and_properties_of_the_site_file_com
 
 
 def test_prometheus_reads_masters_and_workers_where_their_metrics_are(site_file):
-    made = variables(site_file(CEPHFS)).all
+    made = sites.rendered(site_file(CEPHFS)).all
     targets = made["prometheus_targets"]
     assert [t["targets"] for t in targets["alluxio-master"]] == [["10.0.0.21:19999"]]
     assert [t["targets"] for t in targets["alluxio-worker"]] == [["10.0.0.21:29998"], ["10.0.0.22:29998"]]

@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from avadm.inventory.render import variables
 from avadm.lab.process import CompletedCommand
 from avadm.lab.vm import image, machine, trial
 from avadm.site import profile
 from avadm.site.load import SiteFile
+from tests.unit.fakes import sites
 
 
 def test_it_runs_what_the_stated_profile_asks_of_a_kernel(tmp_path: Path) -> None:
     """Else it would show again what the lab's containers show: raw OSDs, ceph-fuse, rbd-fuse."""
-    made = variables(SiteFile(tmp_path / "site.yml", trial.site(), trial.profile()))
+    made = sites.rendered(SiteFile(tmp_path / "site.yml", trial.site(), trial.profile()))
     stated = profile.load("stated").features
     assert {made.all["ceph_osd_backend"]} == {stated["ceph_osd_backend"]} == {"lvm"}
     assert made.all["ceph_client_kind"] == "kernel"
@@ -31,7 +31,7 @@ def test_the_tasks_that_need_a_kernel_are_the_roles_own() -> None:
 
 def test_no_package_is_fetched_by_the_machine_itself() -> None:
     there = set(image.packages(trial.profile()).split(","))
-    made = variables(SiteFile(Path("/nowhere/site.yml"), trial.site(), trial.profile()))
+    made = sites.rendered(SiteFile(Path("/nowhere/site.yml"), trial.site(), trial.profile()))
     kinds = ("base", "chrony", "ceph_common", "ceph_mon", "ceph_mgr", "ceph_osd", "ceph_mds", "ceph_client")
     wanted = {p for kind in kinds for p in trial.profile().packages[kind]}
     assert wanted <= set(made.hosts["vm1"]["base_packages"]) <= there

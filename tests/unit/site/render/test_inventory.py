@@ -12,9 +12,11 @@ import yaml
 
 from avadm.components.base.variables import late_packages
 from avadm.errors import AvadmError
-from avadm.inventory.render import merge, render_inventory, variables
+from avadm.inventory.render import render_inventory
+from avadm.inventory.variables import merge
 from avadm.site.load import load
 from avadm.site.vault import PASSWORD_ENV, Vault
+from tests.unit.fakes import sites
 
 EXAMPLES = Path(__file__).parents[4] / "inventory"
 
@@ -36,7 +38,7 @@ def site_file(tmp_path, monkeypatch):
 @pytest.fixture
 def lab(site_file):
     """What is told to the nodes of the lab's example."""
-    return variables(site_file("lab"))
+    return sites.rendered(site_file("lab"))
 
 
 def nodes():
@@ -90,7 +92,7 @@ def test_ansible_reads_it(site_file, tmp_path):
 
 
 def test_connection_as_another_user(site_file, lab):
-    assert variables(site_file("small")).all["ansible_become"] is True
+    assert sites.rendered(site_file("small")).all["ansible_become"] is True
     assert lab.all["ansible_become"] is False
 
 
@@ -99,7 +101,7 @@ def test_time_without_servers_comes_from_the_monitors(site_file, lab):
     serve = [{**lab.all, **lab.hosts[n]}["chrony_serve"] for n in ("storage1", "compute1")]
     assert serve == [True, False]
     assert lab.all["chrony_allow"] == "10.77.0.0/24"
-    small = variables(site_file("small"))
+    small = sites.rendered(site_file("small"))
     assert small.all["chrony_servers"][0] == "ntp1.example.com"
     assert "chrony_serve" not in small.hosts["storage1"]
 
@@ -122,7 +124,7 @@ def test_users_variables_come_last(site_file):
     own = nodes()
     own[0]["vars"] = {"chrony_allow": "10.0.0.0/8", "tree": {"b": 3}}
     extra = {"site_domain": "other", "base_packages": ["only-this"], "tree": {"a": 1, "b": 2}}
-    out = variables(site_file("lab", nodes=own, extra_vars=extra))
+    out = sites.rendered(site_file("lab", nodes=own, extra_vars=extra))
     assert out.all["site_domain"] == "other"
     assert out.hosts["storage2"]["base_packages"] == ["only-this"], "over what each node's file would say"
     assert out.hosts["storage1"]["chrony_allow"] == "10.0.0.0/8"
@@ -173,7 +175,7 @@ def test_packages_of_parts_that_the_site_chose_come_with_the_others(site_file):
         "logs": {"stores": ["compute1"]},
     }
     with_them = site_file("lab", nodes=given, components=chosen)
-    out = variables(with_them)
+    out = sites.rendered(with_them)
     own = set(out.hosts["compute1"]["base_packages"])
     assert {"openjdk-17-jre-headless", "libfuse2", "python3-boto3"} <= own
     assert not {"openjdk-17-jre-headless", "python3-boto3"} & set(out.hosts["storage1"]["base_packages"])

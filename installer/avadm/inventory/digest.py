@@ -6,14 +6,13 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
-from avadm.errors import AvadmError
 from avadm.inventory.model import STATE_KEY, Variables
 
 # How a node is reached is no input of what is installed on it.
@@ -52,8 +51,8 @@ class Digests:
         variables: the rendered variables.
         home: folder with playbooks/, roles/ and plugins/.
         roles: of each host, those that the site file gives it.
-        secrets: returns the vault's secrets by name. A digest depends on those that its variables and roles' defaults name, by
-            a keyed hash, which tells nothing of them to whoever has not the vault.
+        secrets: the vault's secrets by name; None where it cannot be opened. A digest depends on those that its variables
+            and roles' defaults name, by a keyed hash, which tells nothing of them to whoever has not the vault.
     """
 
     def __init__(
@@ -61,12 +60,12 @@ class Digests:
         variables: Variables,
         home: Path,
         roles: Mapping[str, Collection[str]],
-        secrets: Callable[[], Mapping[str, str]] | None = None,
+        secrets: Mapping[str, str] | None,
     ) -> None:
         self.variables = variables
         self._roles = roles
         self._home = home
-        self._read_secrets = secrets or dict
+        self._given = secrets
         self._code: dict[str, str] = {}
         self._named: dict[str, set[str]] = {}
         # What all hosts share is made text once and not for each host: 256 hosts have the same two hundred variables.
@@ -101,9 +100,7 @@ class Digests:
 
         Without the key, which each vault has, nothing is told of them.
         """
-        try:
-            held = self._read_secrets()
-        except AvadmError:
+        if (held := self._given) is None:
             return None
         key = held.get(STATE_KEY, "").encode()
         return {

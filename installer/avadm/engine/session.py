@@ -1,0 +1,119 @@
+"""A site as one command works on it: opened under its lock, its phases chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from avadm.artifacts.requirements import Missing, missing
+from avadm.components.catalog import PHASES
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.inventory.desired import Keyring
+from avadm.inventory.model import STATE_KEY
+from avadm.inventory.vault_guard import refuse_lost
+from avadm.plan.graph import ScheduledPhase, make_plan
+from avadm.state.lock_nodes import LockNodes, Seen
+from avadm.state.records import SiteRecords
+from avadm.state.replication import StateReplica
+
+if TYPE_CHECKING:
+    from avadm.remote.fleet import Fleet
+    from avadm.site.load import SiteFile
+    from avadm.site.model import Site
+    from avadm.state.site_state import SiteState
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A site that a command has opened.
+
+    Attributes:
+        site_file: the site.
+        keyring: its vault and certificates.
+        records: what is recorded of it.
+        replica: the copies of the records on its nodes.
+        note: what people must know of these copies.
+    """
+
+    site_file: SiteFile
+    keyring: Keyring
+    records: SiteRecords
+    replica: StateReplica
+    note: str = ""
+
+    @classmethod
+    def open(
+        cls,
+        site_file: SiteFile,
+        nodes: LockNodes,
+        seen: Seen,
+        *,
+        write: bool = True,
+        vault_lost: bool = False,
+    ) -> Session:
+        """Open a site with the newest records that are kept anywhere.
+
+        Args:
+            site_file: the site.
+            nodes: the nodes that keep the site's lock and copies of its records.
+            seen: what they said of these copies.
+            write: whether newer records are kept on this controller too.
+            vault_lost: whether the site's vault may be lost, as to somebody who only looks.
+
+        Raises:
+            AvadmError: the state is damaged everywhere, the certificates cannot be read, or the vault is lost.
+        """
+        keyring = Keyring.open(site_file.path)
+        records = SiteRecords.of(site_file.path, site_file.site.name, tolerant=True)
+        # A key that was not there yet is there once the vault has been made.
+        replica = StateReplica(
+            nodes, records.state, records.snapshots, lambda: keyring.vault.read().get(STATE_KEY)
+        )
+        note = replica.fetch(seen, write=write)
+        if not vault_lost:
+            refuse_lost(site_file, keyring.vault, replica.copies)
+        return cls(site_file, keyring, records, replica, note)
+
+    @property
+    def fleet(self) -> Fleet:
+        """How the site's nodes are reached."""
+        return self.replica.nodes.fleet
+
+
+def schedule(
+    site: Site, state: SiteState, names: Sequence[str], limit: Sequence[str] = ()
+) -> list[ScheduledPhase]:
+    """Return the phases that were named, and those that they need and that are not done yet, in order.
+
+    Raises:
+        AvadmError: unknown phases, or nothing takes part.
+    """
+    undone = {p.name for p in PHASES if not state.done(p.name, p.hosts(site))}
+    return make_plan(site, names, limit=limit, pull_in=undone)
+
+
+def artifacts_missing(site: Site, steps: Sequence[ScheduledPhase]) -> list[Missing]:
+    """Return what steps install and the cache has not, by the records of the cache alone."""
+    return missing(site, (s.phase for s in steps), deep=False)
+
+
+def refuse_missing(site: Site, steps: Sequence[ScheduledPhase]) -> None:
+    """Refuse steps that install artifacts which the cache has not, or not whole.
+
+    Raises:
+        AvadmError: with each of them.
+    """
+    if lacking := missing(site, (s.phase for s in steps)):
+        raise AvadmError([one.finding() for one in lacking])
+
+
+def versions_hook(site_file: SiteFile, fleet: Fleet) -> Callable[[str, Sequence[str]], list[Finding]]:
+    """Return the check that runs after each phase (I7), on the nodes on which the phase went well."""
+    from avadm.checks.versions import check
+
+    def hook(phase: str, hosts: Sequence[str]) -> list[Finding]:
+        return check(site_file, fleet, phase, [n for n in site_file.site.nodes if n.name in hosts])
+
+    return hook
