@@ -16,9 +16,9 @@ from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.progress import displays, printed_notes
 from avadm.cli.summary_text import print_summary
+from avadm.drift.saved_plan import load
 from avadm.engine.request import Request
 from avadm.engine.run import apply as run
-from avadm.engine.saved_plan import load
 from avadm.errors import EXIT
 from avadm.plan.graph import select
 from avadm.quantity import quantity

@@ -17,7 +17,8 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from avadm import paths
-from avadm.engine.drift import DriftReport, peer_only_hosts
+from avadm.drift.detection import peer_only_hosts
+from avadm.drift.report import DriftReport
 from avadm.inventory.desired import Desired
 from avadm.inventory.model import Variables
 from avadm.plan.graph import ScheduledPhase

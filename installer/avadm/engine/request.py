@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from avadm.drift.saved_plan import SavedPlan
 from avadm.engine.recorder import Display, Recorder
-from avadm.engine.saved_plan import SavedPlan
 from avadm.plan.graph import ScheduledPhase
 from avadm.site.model import Site
 

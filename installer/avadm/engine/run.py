@@ -8,20 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 
 from avadm import paths
+from avadm.drift.collector import Collector, record
+from avadm.drift.detection import detect_drift, is_current, restrict, skipped_hosts
+from avadm.drift.report import DriftReport, summarize, warned
+from avadm.drift.saved_plan import keep, refuse_other
 from avadm.engine.apply import Engine, Job
-from avadm.engine.drift import (
-    DriftReport,
-    detect_drift,
-    is_current,
-    restrict,
-    skipped_hosts,
-    summarize,
-    warned,
-)
 from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.recorder import Recorder
 from avadm.engine.request import Notes, Request, Show
-from avadm.engine.saved_plan import keep, refuse_other
 from avadm.engine.session import Session, refuse_missing, schedule, versions_hook
 from avadm.engine.summary import Summary
 from avadm.inventory import render
@@ -45,7 +39,6 @@ from avadm.state.lock_nodes import LockNodes, Seen
 from avadm.state.prune import prune
 from avadm.state.run_folder import RunFolder, discard
 from avadm.state.site_state import state_folder
-from avadm.state.snapshots import Collector, record
 from avadm.state.summary import RunSummary
 
 Reports = Mapping[str, DriftReport]

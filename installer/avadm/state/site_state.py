@@ -34,7 +34,7 @@ class Entry:
 
     Attributes:
         state: see PhaseState.
-        digest: of the inputs (engine/digest.py) that the work was started with.
+        digest: of the inputs (inventory/digest.py) that the work was started with.
         run: id of the run that wrote the entry.
         started: epoch seconds.
         finished: epoch seconds, None while it runs.

@@ -12,7 +12,6 @@ from ansible.template import Templar
 from avadm.components.catalog import PHASES
 from avadm.engine import peers
 from avadm.engine.peers import PeersFirst, Telling
-from avadm.inventory.digest import told_alone
 from avadm.inventory.model import Variables
 from avadm.remote.ansible import PlaybookResult, PlaybookRun
 from avadm.remote.events import Event, Kind
@@ -163,25 +162,6 @@ def test_the_seconds_and_the_path_are_those_of_the_roles():
         in (ROOT / "roles/base/tasks/main.yml").read_text()
     )
     assert there.PROGRAM in (ROOT / "roles/packet_filter/tasks/main.yml").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("recorded", "now", "alone"),
-    [
-        ("i.s.t", "i.s.u", True),
-        ("i.s.t", "i.s.t", False),
-        ("i.s.t", "j.s.u", False),
-        ("i.s.t", "i.z.u", False),
-        ("i.s.t", "i.locked.u", True),
-        ("i.s.t", "i.locked.t", False),
-        ("i.s.t", "j.locked.u", False),
-        ("i.s", "i.z", False),
-        ("i.s", "i.s.u", False),
-        ("", "i.s.u", False),
-    ],
-)
-def test_what_is_told_alone_is_the_last_part_of_a_digest(recorded, now, alone):
-    assert told_alone(recorded, now) is alone
 
 
 def test_only_phases_that_can_tell_have_something_to_tell():

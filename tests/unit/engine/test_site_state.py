@@ -6,17 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from avadm.components.catalog import PHASES
-from avadm.components.model import Phase
 from avadm.errors import AvadmError
-from avadm.inventory.digest import Digests
-from avadm.inventory.model import Variables
 from avadm.state.local_lock import holder, locked
 from avadm.state.site_state import Entry, PhaseState, SiteState
 from tests.unit.fakes.errors import refused
-
-BASE, CEPH = (next(p for p in PHASES if p.name == name) for name in ("base", "ceph"))
-MONITORING = next(p for p in PHASES if p.name == "monitoring")
 
 
 def test_a_ledger_survives_being_read_again(tmp_path: Path) -> None:
@@ -55,120 +48,6 @@ def test_what_a_killed_run_left_running_is_settled_as_failed(tmp_path: Path) -> 
 def test_a_broken_ledger_is_told_with_a_remedy(tmp_path: Path, text: str) -> None:
     (tmp_path / "ledger.json").write_text(text)
     assert refused(SiteState, tmp_path / "ledger.json", "t")[0].remedy
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    (tmp_path / "playbooks").mkdir()
-    for phase in (BASE, CEPH, MONITORING):
-        (tmp_path / phase.playbook).write_text("- hosts: all\n")
-        for role in (*phase.roles, *phase.borrows):
-            (tmp_path / "roles" / role / "tasks").mkdir(parents=True)
-            (tmp_path / "roles" / role / "tasks" / "main.yml").write_text("[]\n")
-    osd = ("modules/avadm_ceph_osd", "action/avadm_ceph_osd")
-    for name in (*osd, "action/avadm_pushes", "modules/avadm_package", "module_utils/avadm_machine"):
-        path = tmp_path / "plugins" / f"{name}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("1\n")
-    (tmp_path / "plugins/action/avadm_ceph_osd.py").write_text("from avadm_pushes\n")
-    (tmp_path / "templates/ceph").mkdir(parents=True)
-    (tmp_path / "templates/ceph/unit.j2").write_text("1\n")
-    (tmp_path / "roles/ceph_osd/tasks/run.yml").write_text(
-        "- avadm_ceph_osd: {x: D/../templates/ceph/unit.j2}\n"
-    )
-    return tmp_path
-
-
-def digest(home: Path, variables: Variables, phase: Phase = CEPH, host: str = "a", **secrets: str) -> str:
-    return Digests(variables, home, {"p": ["prometheus"]}, secrets).host(phase, host)
-
-
-def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) -> None:
-    def variables(**own: object) -> Variables:
-        return Variables({"site_name": "x", "ceph_osd_memory": 1, "chrony_servers": []}, {"a": dict(own)})
-
-    before = digest(home, variables())
-    assert digest(home, variables()) == before
-    assert digest(home, variables(ceph_mon_address="10.0.0.1")) != before
-    assert digest(home, variables(something_of_the_site=1)) != before
-    # Another phase's role, and how the node is reached, are no inputs of this one.
-    assert digest(home, variables(chrony_servers=["x"])) == before
-    assert digest(home, variables(ansible_host="10.0.0.9")) == before
-    (home / "roles/chrony/tasks/main.yml").write_text("[1]\n")
-    assert digest(home, variables()) == before
-    (home / "roles/ceph_osd/tasks/main.yml").write_text("[1]\n")
-    assert digest(home, variables()) != before
-
-
-@pytest.mark.parametrize(
-    ("path", "phases"),
-    [
-        ("plugins/module_utils/avadm_machine.py", {"base", "ceph", "monitoring"}),
-        ("plugins/modules/avadm_ceph_osd.py", {"ceph"}),
-        ("plugins/action/avadm_ceph_osd.py", {"ceph"}),
-        ("plugins/action/avadm_pushes.py", {"ceph"}),  # another plug-in names it
-        ("plugins/modules/avadm_package.py", set()),  # no file of these phases names it
-        ("roles/grafana/tasks/handover.yml", {"monitoring"}),
-        ("templates/ceph/unit.j2", {"ceph"}),
-    ],
-)
-def test_a_digest_changes_with_the_plugins_templates_and_borrowed_roles_in_use(home, path, phases):
-    both = (BASE, CEPH, MONITORING)
-    before = {p.name: digest(home, Variables(), p) for p in both}
-    (home / path).write_text("2\n")
-    assert {p.name for p in both if digest(home, Variables(), p) != before[p.name]} == phases
-
-
-def test_what_hosts_share_is_made_text_once_and_a_host_s_own_value_wins(home, monkeypatch):
-    made = []
-    dumps = json.dumps
-    monkeypatch.setattr(
-        "avadm.inventory.digest.json.dumps", lambda v, **how: made.append(v) or dumps(v, **how)
-    )
-    shared = {f"ceph_osd_{n}": [f"value {n}"] for n in range(30)}
-    hosts = {f"h{n}": {"ceph_osd_1": n} for n in range(20)}
-    digests = Digests(Variables(shared, hosts), home, {}, {})
-    assert len({digests.host(CEPH, h) for h in hosts}) == 20
-    assert sum(v == ["value 2"] for v in made) == 1, "and not once for each host"
-    assert digests.host(CEPH, "h3") == digest(home, Variables({**shared, "ceph_osd_1": 3}))
-
-
-def test_prometheus_targets_are_no_input_of_nodes_without_prometheus(home: Path) -> None:
-    one, two = (Variables({"prometheus_targets": {"node": list(range(n))}}) for n in (1, 2))
-    assert digest(home, one, MONITORING, "a") == digest(home, two, MONITORING, "a")
-    assert digest(home, one, MONITORING, "p") != digest(home, two, MONITORING, "p")
-
-
-def test_a_digest_changes_when_a_file_moves_to_another_folder(home: Path) -> None:
-    before = digest(home, Variables())
-    (home / "roles/ceph_osd/handlers").mkdir()
-    (home / "roles/ceph_osd/tasks/main.yml").rename(home / "roles/ceph_osd/handlers/main.yml")
-    assert digest(home, Variables()) != before
-
-
-def test_a_digest_changes_with_the_secrets_that_it_names_and_with_no_others(home: Path) -> None:
-    named = Variables({"ceph_osd_key": "{{ vault_osd }}", "chrony_key": "{{ vault_clock }}"}, {"a": {}})
-
-    def told(phase: Phase = CEPH, **secrets: str) -> str:
-        return digest(home, named, phase, vault_state_key="k", **secrets)
-
-    before = told(vault_osd="one")
-    assert told(vault_osd="one", vault_clock="two", vault_of_a_new_node="three") == before
-    assert told(vault_osd="two") != before
-    assert told(BASE, vault_clock="one") != told(BASE, vault_clock="two")
-    (home / "roles/ceph_osd/defaults").mkdir()
-    (home / "roles/ceph_osd/defaults/main.yml").write_text('ceph_osd_more: "{{ vault_more }}"\n')
-    assert told(vault_more="one") != told(vault_more="two")
-    (home / "roles/grafana/defaults").mkdir()
-    (home / "roles/grafana/defaults/main.yml").write_text('grafana_password: "{{ vault_lent }}"\n')
-    assert told(MONITORING, vault_lent="one") != told(MONITORING, vault_lent="two")
-
-
-def test_a_digest_tells_nothing_of_secrets_without_the_vault_s_key(home: Path) -> None:
-    named = Variables({"ceph_osd_key": "{{ vault_osd }}"})
-    assert digest(home, named, vault_osd="one") == digest(home, named, vault_osd="two")
-    keyed = {digest(home, named, vault_osd="one", vault_state_key=key) for key in ("k", "l")}
-    assert len(keyed) == 2
 
 
 def test_a_second_run_is_refused_with_who_holds_the_lock(tmp_path: Path) -> None:

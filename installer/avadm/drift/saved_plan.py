@@ -16,7 +16,7 @@ from avadm.findings import Finding
 from avadm.state.run_folder import write_atomic
 
 if TYPE_CHECKING:
-    from avadm.engine.drift import DriftReport
+    from avadm.drift.report import DriftReport
     from avadm.inventory.desired import Desired
     from avadm.plan.graph import ScheduledPhase
 
@@ -28,7 +28,7 @@ class _Data(BaseModel):
 
 
 class Why(_Data):
-    """Why a phase has to run; the attributes are those of engine.proof.Reason."""
+    """Why a phase has to run; the attributes are those of drift.report.Reason."""
 
     host: str
     state: str

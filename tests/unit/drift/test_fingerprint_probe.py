@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from avadm.drift.collector import Collector
 from avadm.remote.fleet import Result
-from avadm.state.snapshots import Collector
 from tests.unit.fakes.running import sh, stub
 
 

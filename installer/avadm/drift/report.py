@@ -1,0 +1,109 @@
+"""Why phases have to run, and what of them is proven unchanged: as data, and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from avadm.quantity import quantity
+from avadm.remote.managed_resources import kind, readable
+from avadm.state.snapshots import WRONG
+
+PEERS = "peers"
+"""State of a host on which only what it is told of the others has changed."""
+COUNTED = {"file": "files", "unit": "units", "package": "packages"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a phase has to run.
+
+    Attributes:
+        host: where; "" for the cluster as a whole.
+        state: ``pending``, ``failed``, ``stale``, ``peers``, ``unreachable``, ``unproven`` or ``drift``.
+        item: what drifted.
+        recorded: its value when the phase had ended.
+        found: its value now, or why the phase has to run.
+    """
+
+    host: str
+    state: str
+    item: str = ""
+    recorded: str = ""
+    found: str = ""
+
+    @property
+    def text(self) -> str:
+        """The reason for people."""
+        if not self.item:
+            return self.found
+        return f"{readable(self.item)}: {difference(self.item, self.recorded, self.found)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DriftReport:
+    """What is known of one step.
+
+    Attributes:
+        reasons: why it has to run; none where all that it keeps is proven unchanged.
+        counts: kind of item to how many were proven.
+        hosts: how many hosts were asked.
+        warnings: what people should know, and no phase can fix: the doctor explains it.
+    """
+
+    reasons: tuple[Reason, ...]
+    counts: dict[str, int]
+    hosts: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing has to be done."""
+        return not self.reasons
+
+    @property
+    def text(self) -> str:
+        """What was proven, for people."""
+        parts = [f"{n} {name}" for k, name in COUNTED.items() if (n := self.counts.get(k, 0))]
+        if others := sum(n for k, n in self.counts.items() if k not in COUNTED):
+            parts.append(quantity(others, "setting"))
+        return f"proven: {', '.join(parts)} on {quantity(self.hosts, 'host')}"
+
+
+def difference(item: str, recorded: str, found: str) -> str:
+    """Return what is other than it was, without the hashes that tell people nothing."""
+    found = found.removeprefix(WRONG)
+    if recorded.startswith(WRONG):
+        return found
+    if kind(item) == "file" and len(before := recorded.split(" ")) == len(after := found.split(" ")) == 3:
+        names = ("content", "mode", "owner")
+        other = [(n, b, a) for n, b, a in zip(names, before, after, strict=True) if b != a]
+        return ", ".join("other content" if n == "content" else f"{n} {b} → {a}" for n, b, a in other)
+    return f"{_unhashed(recorded)} → {_unhashed(found)}"
+
+
+def _unhashed(value: str) -> str:
+    """Return a value with its hashes cut to what shows that they differ."""
+    words = [
+        w[:6] + "…" if len(w) >= 32 and set(w.strip(",")) <= set("0123456789abcdef") else w
+        for w in value.split()
+    ]
+    return " ".join(words)
+
+
+def warned(verdicts: Mapping[str, DriftReport]) -> list[str]:
+    """Return the warnings of all steps, each once, for people."""
+    found = dict.fromkeys(w for verdict in verdicts.values() for w in verdict.warnings)
+    return [f"{text}. No phase can fix that: see `avadm doctor`." for text in found]
+
+
+def summarize(reasons: Iterable[Reason], shown: int = 6) -> list[str]:
+    """Return reasons for people: each once with its hosts, the first of many."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for reason in reasons:
+        groups.setdefault((reason.state, reason.text), []).append(reason.host or "the cluster")
+    lines = [
+        f"{state} on {', '.join(hosts[:5])}{' …' * (len(hosts) > 5)}: {text}"
+        for (state, text), hosts in groups.items()
+    ]
+    return lines[:shown] + ([f"… and {len(lines) - shown} more"] if len(lines) > shown else [])
