@@ -118,8 +118,8 @@ def run(
     from avadm.engine import acceptance, acceptance_suites
     from avadm.engine.acceptance_record import AcceptanceRecord
     from avadm.errors import AvadmError
-    from avadm.state.cluster_lock import held
-    from avadm.state.lock_nodes import LockNodes
+    from avadm.state.lock.nodes import LockNodes
+    from avadm.state.lock.site import lock_nodes
     from avadm.state.run_folder import RunFolder, discard
 
     chosen = acceptance_suites.choose(only, suite)
@@ -141,7 +141,7 @@ def run(
         record.note(note)
 
     try:
-        with held(LockNodes(site_file, fleet), "accept", tell, break_lock=break_lock):
+        with lock_nodes(LockNodes(site_file, fleet), "accept", tell, break_lock=break_lock):
             report = acceptance.run(
                 site_file,
                 fleet,

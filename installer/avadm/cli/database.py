@@ -123,9 +123,8 @@ def restore(app: App, to: str, word: str | None, break_lock: bool, as_json: bool
     """
     from avadm.operations.database_restore import restore as run
     from avadm.operations.database_restore import target
-    from avadm.state.cluster_lock import held
-    from avadm.state.local_lock import locked
-    from avadm.state.lock_nodes import LockNodes
+    from avadm.state.lock.nodes import LockNodes
+    from avadm.state.lock.site import lock_site
     from avadm.state.site_state import state_folder
 
     when = target(to, datetime.now(UTC))
@@ -134,10 +133,9 @@ def restore(app: App, to: str, word: str | None, break_lock: bool, as_json: bool
     def tell(line: str) -> None:
         stderr.print(Text(line, style="dim"))
 
-    with (
-        locked(state_folder(site_file.path, site_file.site.name), "database restore"),
-        held(LockNodes(site_file, nodes.fleet), "database restore", tell, break_lock=break_lock),
-    ):
+    keepers = LockNodes(site_file, nodes.fleet)
+    state = state_folder(site_file.path, site_file.site.name)
+    with lock_site(keepers, state, "database restore", tell, break_lock=break_lock):
         folder = run(nodes, when, word, tell)
     done = folder.read_json("restore.json")
     if as_json:

@@ -73,7 +73,7 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
     """
     from avadm.disks.approve import approve as write
     from avadm.disks.approve import entry, refusals, unknown_kinds
-    from avadm.state.local_lock import locked
+    from avadm.state.lock.controller import lock_controller
     from avadm.state.site_state import state_folder
 
     site_file = app.site_file(draft=True)
@@ -83,7 +83,7 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
         raise AvadmError(bad)
     diff, entries = "", [entry(d, device_class) for d in new]
     if new:
-        with locked(state_folder(site_file.path, site_file.site.name), "disk approve"):
+        with lock_controller(state_folder(site_file.path, site_file.site.name), "disk approve"):
             diff = write(site_file.path, node, entries)
     if as_json:
         print_json({"site": site_file.site.name, "node": node, "approved": entries, "diff": diff})
@@ -114,9 +114,8 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
     from avadm.disks.zap import erase, refuse_used
     from avadm.inventory.vault_guard import refuse_lost
     from avadm.site.vault import Vault
-    from avadm.state.cluster_lock import held
-    from avadm.state.local_lock import locked
-    from avadm.state.lock_nodes import LockNodes
+    from avadm.state.lock.nodes import LockNodes
+    from avadm.state.lock.site import lock_site
     from avadm.state.site_state import state_folder
 
     site_file = app.site_file(draft=True)
@@ -132,10 +131,8 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
         stderr.print(Text(f"! {note}", style="yellow"))
 
     nodes = LockNodes(site_file, fleet)
-    with (
-        locked(state_folder(site_file.path, site.name), "disk zap"),
-        held(nodes, "disk zap", tell, break_lock=break_lock),
-    ):
+    state = state_folder(site_file.path, site.name)
+    with lock_site(nodes, state, "disk zap", tell, break_lock=break_lock):
         # The user may have thought for hours.
         refuse_used(fleet, site, python, found, fsid)
         folder = erase(fleet, site, python, found)

@@ -25,7 +25,7 @@ from avadm.findings import Finding, Severity
 from avadm.inventory.desired import Desired
 from avadm.plan.graph import ScheduledPhase
 from avadm.quantity import quantity
-from avadm.state.lock_nodes import LockNodes, Seen, look
+from avadm.state.lock.nodes import LockNodes, Seen, look
 from avadm.state.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -174,11 +174,11 @@ def _dry_run(
     from avadm.cli.progress import displays, printed_notes
     from avadm.engine.request import Request
     from avadm.engine.run import execute
-    from avadm.state.local_lock import locked
+    from avadm.state.lock.controller import lock_controller
 
     request = Request(command, limit=limited, check=True)
     show = displays(stderr if as_json else console)
-    with locked(session.records.folder, "plan"):
+    with lock_controller(session.records.folder, "plan"):
         return execute(session, steps, "plan", request, printed_notes(stderr), show, desired, verdicts)
 
 

@@ -19,8 +19,8 @@ from avadm.engine.status import advice
 from avadm.engine.status import status as read_status
 from avadm.inventory.desired import Desired
 from avadm.quantity import quantity
-from avadm.state.controller import named
-from avadm.state.lock_nodes import LockNodes, Seen
+from avadm.state.lock.nodes import LockNodes, Seen
+from avadm.state.lock.owner import named
 from avadm.state.run_folder import list_runs
 
 _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "yellow", "pending": "dim"}

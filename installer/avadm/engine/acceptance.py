@@ -17,7 +17,7 @@ from avadm.engine.acceptance_target import target_of
 from avadm.errors import AvadmError
 from avadm.remote.fleet import Fleet
 from avadm.site.load import SiteFile
-from avadm.state.local_lock import locked
+from avadm.state.lock.controller import lock_controller
 from avadm.state.run_folder import RunFolder
 from avadm.state.site_state import state_folder
 from avadm_validation import registry
@@ -67,7 +67,7 @@ def run(
         finished=finished,
     )
     started, revision, begun = now(), commit(), time.time()
-    with locked(state_folder(site_file.path, target.site), "accept"):
+    with lock_controller(state_folder(site_file.path, target.site), "accept"):
         try:
             with watched(report_folder) as runner.machine:
                 checks = execute(runner, only, suite, site_file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 
 from avadm import paths
 from avadm.drift.collector import Collector, record
@@ -33,9 +33,8 @@ from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.state import bootstrap_marks
 from avadm.state import summary as summaries
-from avadm.state.cluster_lock import held
-from avadm.state.local_lock import locked
-from avadm.state.lock_nodes import LockNodes, Seen
+from avadm.state.lock.nodes import LockNodes
+from avadm.state.lock.site import lock_site
 from avadm.state.prune import prune
 from avadm.state.run_folder import RunFolder, discard
 from avadm.state.site_state import state_folder
@@ -58,9 +57,11 @@ def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, sho
     """
     verb = "check" if request.check else "apply"
     nodes = LockNodes(site_file, fleet)
+    folder = state_folder(site_file.path, site_file.site.name)
     # A dry run changes nothing, not even by a lock on the nodes.
-    lock = nullcontext(Seen()) if request.check else held(nodes, verb, notes, break_lock=request.break_lock)
-    with locked(state_folder(site_file.path, site_file.site.name), verb), lock as seen:
+    with lock_site(
+        nodes, folder, verb, notes, break_lock=request.break_lock, on_nodes=not request.check
+    ) as seen:
         # The records are read under the lock: a run that was just ending has written its last word.
         session = Session.open(site_file, nodes, seen)
         if session.note:

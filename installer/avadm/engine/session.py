@@ -14,7 +14,7 @@ from avadm.inventory.desired import Keyring
 from avadm.inventory.model import STATE_KEY
 from avadm.inventory.vault_guard import refuse_lost
 from avadm.plan.graph import ScheduledPhase, make_plan
-from avadm.state.lock_nodes import LockNodes, Seen
+from avadm.state.lock.nodes import LockNodes, Seen
 from avadm.state.records import SiteRecords
 from avadm.state.replication import StateReplica
 

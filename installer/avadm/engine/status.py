@@ -9,7 +9,7 @@ from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
 from avadm.inventory.desired import Desired
 from avadm.inventory.digest import same
-from avadm.state.local_lock import holder
+from avadm.state.lock.controller import holder
 from avadm.state.records import SiteRecords
 from avadm.state.site_state import PhaseState, SiteState
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from avadm.errors import DAMAGE, AvadmError
-from avadm.state.lock_nodes import LockNodes, Seen
+from avadm.state.lock.nodes import LockNodes, Seen
 from avadm.state.site_state import SiteState
 from avadm.state.snapshots import SnapshotStore
 

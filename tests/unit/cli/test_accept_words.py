@@ -8,8 +8,8 @@ import pytest
 from avadm.cli.accept import exit_status, undecided
 from avadm.engine import acceptance
 from avadm.errors import AvadmError
-from avadm.state import cluster_lock
-from avadm.state.lock_nodes import LockNodes
+from avadm.state.lock import site as site_lock
+from avadm.state.lock.nodes import LockNodes
 
 
 def report_of(verdicts):
@@ -65,7 +65,7 @@ def test_a_report_is_in_the_language_that_was_asked_for(avadm, monkeypatch, aske
         raise AvadmError.of("test", "Nothing is measured.", "test", "", "")
 
     monkeypatch.setattr(acceptance, "run", run)
-    monkeypatch.setattr(cluster_lock, "held", lambda *args, **more: nullcontext())
+    monkeypatch.setattr(site_lock, "lock_nodes", lambda *args, **more: nullcontext())
     monkeypatch.setattr(LockNodes, "__init__", lambda *args: None)
     for name in ("LC_ALL", "LC_MESSAGES"):
         monkeypatch.delenv(name, raising=False)

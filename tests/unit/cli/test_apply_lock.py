@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from avadm.site.load import load
-from avadm.state.cluster_lock import held
-from avadm.state.controller import machine, owner, started
-from avadm.state.lock_nodes import LockNodes
+from avadm.state.lock.nodes import LockNodes
+from avadm.state.lock.owner import machine, owner, started
+from avadm.state.lock.site import lock_nodes
 from nodeside import lock as node_lock
 from tests.unit.fakes.cli import MONS, SITE, refusal, refusals
 
@@ -71,7 +71,7 @@ def test_a_second_controller_is_refused_with_who_since_and_heartbeat(avadm, node
     other.parent.mkdir()
     other.write_text(SITE + "ssh: {key: other_key}\n")
     first = LockNodes(load(tmp_path / "site.yml"), nodes)
-    with held(first, "apply", print):
+    with lock_nodes(first, "apply", print):
         told = refusal(avadm("apply", site=other))
     assert told.check == "cluster-locked"
     for word in ("`avadm apply`", f"process {os.getpid()}", "since 20"):
@@ -138,10 +138,10 @@ def test_a_torn_lock_is_refused_and_can_be_broken(avadm, nodes):
 
 @pytest.mark.parametrize("reached", [MONS, MONS[1:]], ids=["all nodes", "a majority: one still names us"])
 def test_whoever_is_broken_hears_of_it(nodes, tmp_path, monkeypatch, reached):
-    monkeypatch.setattr("avadm.state.cluster_lock.HEARTBEAT_S", 0.02)
+    monkeypatch.setattr("avadm.state.lock.site.HEARTBEAT_S", 0.02)
     (tmp_path / "site.yml").write_text(SITE)
     mine, lost, told = LockNodes(load(tmp_path / "site.yml"), nodes), threading.Event(), []
-    with held(mine, "apply", told.append, lost=lost.set):
+    with lock_nodes(mine, "apply", told.append, lost=lost.set):
         assert not lost.wait(0.2)
         plant(nodes, reached, machine="elsewhere", host="desk7")
         assert lost.wait(5)

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from avadm.engine import run as runs
 from avadm.remote.events import Kind
 from avadm.site.vault import Vault
-from avadm.state.local_lock import locked
+from avadm.state.lock.controller import lock_controller
 from avadm.state.site_state import PhaseState, SiteState
 from tests.unit.fakes.cli import MONS, SITE, refusal
 
@@ -131,10 +130,10 @@ def test_the_plan_is_made_from_the_ledger_as_it_is_once_the_lock_is_held(
         # The run before writes its last word while this one waits for the lock.
         ledger = SiteState(folder / "ledger.json", "t")
         ledger.finish("base", dict.fromkeys([*MONS, "comp1", "comp2"], PhaseState.DONE))
-        with locked(folder, name):
+        with lock_controller(folder, name):
             yield
 
-    monkeypatch.setattr(runs, "locked", last_word)
+    monkeypatch.setattr("avadm.state.lock.site.lock_controller", last_word)
     avadm("apply", "monitoring", "-q")
     assert playbooks.phases == ["monitoring"]
     assert SiteState(tmp_path / ".avadm/t/ledger.json", "t").done("base", ["stor1"])
@@ -163,7 +162,7 @@ def test_the_remedy_of_several_nodes_names_all_after_limit(avadm, playbooks):
 
 
 def test_a_second_apply_at_once_is_refused(avadm, tmp_path):
-    with locked(tmp_path / ".avadm" / "t", "apply"):
+    with lock_controller(tmp_path / ".avadm" / "t", "apply"):
         assert refusal(avadm("apply")).check == "site-locked"
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from avadm import paths
 from avadm.cli.main import App, cli
 from avadm.remote.reason import Reason, Why
-from avadm.state import cluster_lock, local_lock
+from avadm.state.lock import site as site_lock
 from tests.unit.fakes.cli import refusals
 from tests.unit.fakes.nodes import answer
 
@@ -99,8 +99,7 @@ def nodes(monkeypatch, tmp_path):
     def free(*words, **more):
         yield
 
-    monkeypatch.setattr(local_lock, "locked", free)
-    monkeypatch.setattr(cluster_lock, "held", free)
+    monkeypatch.setattr(site_lock, "lock_site", free)
     return made
 
 

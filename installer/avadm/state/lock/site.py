@@ -5,20 +5,55 @@ from __future__ import annotations
 import threading
 from _thread import interrupt_main
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.remote.access import findings
-from avadm.state.controller import dead, named, owner
-from avadm.state.lock_nodes import TIMEOUT, LockNodes, Seen, majority
+from avadm.state.lock.controller import lock_controller
+from avadm.state.lock.nodes import TIMEOUT, LockNodes, Seen, majority
+from avadm.state.lock.owner import dead, named, owner
 
 HEARTBEAT_S = 20.0
 
 
 @contextmanager
-def held(
+def lock_site(
+    nodes: LockNodes,
+    folder: Path,
+    verb: str,
+    tell: Callable[[str], None],
+    *,
+    break_lock: bool = False,
+    on_nodes: bool = True,
+) -> Iterator[Seen]:
+    """Hold the site's lock on this controller and on its nodes.
+
+    Args:
+        nodes: the nodes that keep it.
+        folder: the site's state folder (site_state.state_folder).
+        verb: what runs, for whoever is refused.
+        tell: gets notes for people.
+        break_lock: whether a lock of another run is removed from the nodes.
+        on_nodes: whether the nodes are locked too; a dry run changes nothing there.
+
+    Yields:
+        What the nodes said when it was taken; nothing where they were not asked.
+
+    Raises:
+        AvadmError: another run holds it, or too few nodes answer.
+    """
+    with (
+        lock_controller(folder, verb),
+        lock_nodes(nodes, verb, tell, break_lock=break_lock) if on_nodes else nullcontext(Seen()) as seen,
+    ):
+        yield seen
+
+
+@contextmanager
+def lock_nodes(
     nodes: LockNodes,
     verb: str,
     tell: Callable[[str], None],

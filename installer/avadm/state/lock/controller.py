@@ -13,18 +13,18 @@ from typing import Any
 
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
-from avadm.state.controller import owner
+from avadm.state.lock.owner import owner
 
 PATIENCE = 0.3
 """Seconds for which a taken lock is tried again: whoever only looks (`holder`) holds it for an instant."""
 
 
 @contextmanager
-def locked(folder: Path, verb: str) -> Iterator[None]:
-    """Hold the site's lock; it ends with the process, so that a killed run leaves none behind.
+def lock_controller(folder: Path, verb: str) -> Iterator[None]:
+    """Hold the site's lock on this controller; it ends with the process, so that a killed run leaves none behind.
 
     Args:
-        folder: the site's state folder (engine.ledger.state_folder).
+        folder: the site's state folder (site_state.state_folder).
         verb: what runs, for whoever is refused.
 
     Raises:

@@ -1,13 +1,8 @@
-import fcntl
 import json
-import os
-import threading
 from pathlib import Path
 
 import pytest
 
-from avadm.errors import AvadmError
-from avadm.state.local_lock import holder, locked
 from avadm.state.site_state import Entry, PhaseState, SiteState
 from tests.unit.fakes.errors import refused
 
@@ -48,31 +43,3 @@ def test_what_a_killed_run_left_running_is_settled_as_failed(tmp_path: Path) -> 
 def test_a_broken_ledger_is_told_with_a_remedy(tmp_path: Path, text: str) -> None:
     (tmp_path / "ledger.json").write_text(text)
     assert refused(SiteState, tmp_path / "ledger.json", "t")[0].remedy
-
-
-def test_a_second_run_is_refused_with_who_holds_the_lock(tmp_path: Path) -> None:
-    assert holder(tmp_path) is None
-    with locked(tmp_path, "apply"):
-        who = holder(tmp_path)
-        assert who is not None
-        assert who["verb"] == "apply"
-        with pytest.raises(AvadmError) as caught, locked(tmp_path, "apply"):
-            pass
-        finding = caught.value.findings[0]
-        assert str(who["pid"]) in finding.found
-        assert who["since"] in finding.found
-    assert holder(tmp_path) is None
-    with locked(tmp_path, "apply"):
-        pass
-
-
-def test_a_look_at_the_lock_at_the_same_instant_refuses_nobody(tmp_path: Path) -> None:
-    with locked(tmp_path, "apply"):
-        pass
-    looking = os.open(tmp_path / "lock", os.O_RDWR)
-    fcntl.flock(looking, fcntl.LOCK_SH)
-    timer = threading.Timer(0.1, os.close, (looking,))
-    timer.start()
-    with locked(tmp_path, "apply"):
-        pass
-    timer.join()
