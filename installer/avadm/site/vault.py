@@ -109,7 +109,7 @@ class Vault:
         """Return what the file holds; it is decrypted once as long as it is the same file."""
         try:
             file = self.path.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:
             raise self._failed("The vault cannot be read.", self.path, error) from error

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from ansible.parsing.vault import VaultLib
 
 from avadm.errors import AvadmError
 from avadm.private_files import write_private
@@ -124,3 +125,24 @@ def test_named_password_file(site_path, tmp_path, monkeypatch):
 def test_names_have_the_prefix(site_path):
     with pytest.raises(ValueError, match="vault_"):
         Vault.open(site_path).ensure({"grafana_password": lambda: "x"})
+
+
+def test_it_is_decrypted_once_until_its_file_changes(site_path, vault, monkeypatch):
+    calls = []
+    decrypt = VaultLib.decrypt
+    monkeypatch.setattr(VaultLib, "decrypt", lambda *args: calls.append(1) or decrypt(*args))
+    mine = Vault.open(site_path)
+    assert [mine.read(), mine.values(), mine.ensure({"vault_a": lambda: "y"})][1] == ["x: with # yaml"]
+    assert len(calls) == 1
+    vault.ensure({"vault_b": lambda: "new"})
+    calls.clear()
+    assert mine.read() == {"vault_a": "x: with # yaml", "vault_b": "new"}
+    assert len(calls) == 1
+
+
+def test_nothing_is_kept_where_an_error_ends_it(vault):
+    before = vault.path.read_bytes()
+    with pytest.raises(KeyError), vault.extended() as secrets:
+        secrets["vault_b"] = "new"
+        raise KeyError("b")
+    assert vault.path.read_bytes() == before
