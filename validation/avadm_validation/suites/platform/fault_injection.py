@@ -1,6 +1,6 @@
-"""What is done to a node before a stop, and undone in every case: a mount that hangs, a kubelet that is stopped.
+"""Faults injected into a node before a stop, and always reverted: a mount that hangs, a stopped kubelet.
 
-What undoes it is set on the node itself before it is done, so that a run that is killed harms it for minutes and not for good.
+The revert is scheduled on the node itself before the fault is injected, so that a killed run leaves it for minutes at most.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from avadm_validation.measuring.context import Context
 from avadm_validation.suites.platform.journal import Journal
 from avadm_validation.suites.platform.work import HANGS
-
-if TYPE_CHECKING:
-    from avadm_validation.suites.platform.gpu_handover import HandoverScenario
 
 TOOL = "fusehang.py"
 TIMER = "avadm-accept-kubelet"
@@ -27,54 +23,54 @@ STOP = (
 )
 START = f"systemctl start kubelet && {{ systemctl stop {TIMER}.timer 2>/dev/null; true; }}"
 HARMED = "harmed nodes"
-"""Under which it is noted what has to be undone: node to the command."""
+"""Key of the reverts that are due: node to command."""
 
 
 @dataclass
 class FaultInjection:
-    """What was done.
+    """An injected fault.
 
     Attributes:
-        planted: whether anything was.
-        undo: undoes it; harmless when done twice.
+        planted: whether a fault was injected.
+        undo: reverts it; idempotent.
     """
 
     planted: bool = False
     undo: Callable[[], None] = lambda: None
 
-    def fix(self) -> None:
-        """Undo it."""
+    def revert(self) -> None:
+        """Revert the fault."""
         self.undo()
 
 
 @contextmanager
-def harm(
-    ctx: Context, lanes: HandoverScenario, journal: Journal, holds: list[str]
+def inject(
+    ctx: Context, node: str, kind: str, journal: Journal, holds: list[str]
 ) -> Iterator[FaultInjection]:
-    """Harm the node as the kind of stop wants it; fixed at the end, if not before; MeasureError where it cannot be done."""
-    node, seconds = lanes.node, int(ctx.params["harmed_s"])
-    if lanes.kind not in ("hung", "dead"):
+    """Inject the fault of a kind of stop; reverted at the end, if not before; MeasureError where it cannot be done."""
+    seconds = int(ctx.params["harmed_s"])
+    if kind not in ("hung", "dead"):
         yield FaultInjection()
         return
-    undo = START if lanes.kind == "dead" else ctx.tool(TOOL, "end")
+    undo = START if kind == "dead" else ctx.tool(TOOL, "end")
     ctx.shared.setdefault(HARMED, {})[node] = undo
 
-    def fix() -> None:
-        done = ctx.rec.run(node, undo, "fix", timeout=60)
+    def revert() -> None:
+        done = ctx.rec.run(node, undo, "revert", timeout=60)
         if not done.rc and not done.error:
             ctx.shared[HARMED].pop(node, None)
 
-    harmed = FaultInjection(True, fix)
+    harmed = FaultInjection(True, revert)
     try:
-        if lanes.kind == "dead":
+        if kind == "dead":
             ctx.must(ctx.rec.run(node, STOP.format(seconds=seconds), "kubelet-stopped", timeout=60))
         else:
             _hang(ctx, node, [pod.name for run in holds for pod in journal.user.pods(run)], seconds)
-        journal.note("harmed", node=node, kind=lanes.kind)
+        journal.note("harmed", node=node, kind=kind)
         yield harmed
     finally:
         if node in ctx.shared[HARMED]:
-            fix()
+            revert()
 
 
 def _hang(ctx: Context, node: str, pods: list[str], seconds: int) -> None:
@@ -87,11 +83,11 @@ def _hang(ctx: Context, node: str, pods: list[str], seconds: int) -> None:
     ctx.must(ctx.rec.run(node, line, "hang", timeout=60))
 
 
-def mend_all(ctx: Context) -> list[str]:
-    """Undo what is still harmed; return what could not be, in sentences. Nothing is raised."""
+def revert_all(ctx: Context) -> list[str]:
+    """Revert what is still injected; return what could not be reverted, in sentences. Nothing is raised."""
     stayed = []
     for node, undo in list(ctx.shared.get(HARMED, {}).items()):
-        done = ctx.rec.run(node, undo, "fix", timeout=60)
+        done = ctx.rec.run(node, undo, "revert", timeout=60)
         if done.rc or done.error:
             stayed.append(f"{node} may be harmed still; run there: {shlex.quote(undo)}")
         else:

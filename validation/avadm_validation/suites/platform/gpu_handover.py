@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.suites.platform import platform_client, polling
-from avadm_validation.suites.platform.fault_injection import FaultInjection, harm
+from avadm_validation.suites.platform.fault_injection import FaultInjection, inject
 from avadm_validation.suites.platform.journal import ENDED, Journal
 from avadm_validation.suites.platform.tenant import tenant
 from avadm_validation.suites.platform.work import role, spec
@@ -98,7 +98,7 @@ def _drive(ctx: Context, lanes: HandoverScenario, journal: Journal) -> None:
         after = [started(lanes.kind if turn + 1 < lanes.rounds else "graceful") for _ in holds]
         polling.rest(float(p["wait_s"]))  # so that they really wait
         journal.look()
-        with harm(ctx, lanes, journal, holds) as harmed:
+        with inject(ctx, lanes.node, lanes.kind, journal, holds) as harmed:
             for hold, following in zip(holds, after, strict=True):
                 journal.stop(hold, kind=lanes.kind, next=following)
             _mend(ctx, lanes, journal, holds, harmed)
@@ -139,5 +139,5 @@ def _mend(
         for run in holds:
             if journal.states.get(run) in ENDED:
                 journal.note("given-up", run=run)
-    harmed.fix()
+    harmed.revert()
     journal.note("fixed", node=lanes.node)

@@ -51,7 +51,7 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     finally:
         with shielded():
             ctx = runner.context("guard", runner.efforts(__package__)[PRECONDITIONS.ID])
-            runner.put_back(fault_injection.mend_all(ctx))
+            runner.put_back(fault_injection.revert_all(ctx))
             admin = ctx.shared.get(tenant.BOSS)
             if isinstance(admin, Client):
                 ctx.tell("end what runs, take the users and groups away")
