@@ -179,7 +179,7 @@ class Node(ObjectStore, Containers):
         return "store" if os.path.isdir(store + "store.db") else "!no store"
 
     def founded(self, rest):
-        """The mark outside the data's folder (plugins/module_utils/avadm_founded.py)."""
+        """The mark outside the data's folder (plugins/module_utils/avadm_bootstrap_mark.py)."""
         with open("/var/lib/avadm/founded/%s.json" % rest.split(" ")[0]) as source:
             return str(json.load(source)["identity"])
 

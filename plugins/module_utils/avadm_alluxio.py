@@ -144,7 +144,7 @@ def journal_action(found, marker, kind, replace=False):
 
     Args:
         found: names in the journal's folder.
-        marker: the kind that was founded, None where none was.
+        marker: the kind that was bootstrapped, None where none was.
         kind: UFS or EMBEDDED, the kind that is wanted.
         replace: whether one that was lost, or moved away, may be recreated.
 

@@ -7,8 +7,8 @@ DOCUMENTATION = r"""
 module: avadm_alluxio_journal
 short_description: Format the journal of an Alluxio master that was never formatted
 description:
-  - Formats only a folder that is empty (or not there) on a master that was never founded, by the mark on this node and by
-    I(founded). A journal that holds anything is left as it is, whatever the mark says; one that was formatted and is empty
+  - Formats only a folder that is empty (or not there) on a master that was never bootstrapped, by the mark on this node and by
+    I(bootstrapped). A journal that holds anything is left as it is, whatever the mark says; one that was formatted and is empty
     now is an error, unless I(replace) allows to make it again.
 options:
   path:
@@ -27,8 +27,8 @@ options:
     description: The master's name.
     type: str
     required: true
-  founded:
-    description: Masters that were founded, by the site's ledger; name to the journal's kind.
+  bootstrapped:
+    description: Masters that were bootstrapped, by the site's ledger; name to the journal's kind.
     type: dict
     default: {}
   replace:
@@ -61,7 +61,7 @@ action:
   description: What was done, C(format), C(mark) (there was a journal and no mark) or C(keep).
   type: str
   returned: success
-founded:
+bootstrapped:
   description: C(name) and C(identity) of the mark.
   type: dict
   returned: success
@@ -71,7 +71,7 @@ import json
 import os
 
 from ansible.module_utils import avadm_alluxio as alluxio
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
 from ansible.module_utils.basic import AnsibleModule
 
 FORMATTED = "avadm-formatted"
@@ -97,7 +97,7 @@ def ensure(given, run, check_mode):
         run: callable(argv) -> (rc, stdout, stderr).
     """
     path, kind = given["path"], given["kind"]
-    said = marks.known(MARK, given["name"], given["founded"], given["marks"]) or former(given["marker"])
+    said = marks.known(MARK, given["name"], given["bootstrapped"], given["marks"]) or former(given["marker"])
     try:
         action = alluxio.journal_action(alluxio.entries(path), said, kind, given["replace"])
     except alluxio.AlluxioError as error:
@@ -132,7 +132,7 @@ def main():
             "marker": {"type": "path", "default": "/var/lib/alluxio/formatted.json"},
             "marks": {"type": "path", "default": marks.FOLDER},
             "name": {"type": "str", "required": True},
-            "founded": {"type": "dict", "default": {}},
+            "bootstrapped": {"type": "dict", "default": {}},
             "replace": {"type": "bool", "default": False},
             "kind": {"type": "str", "choices": ["UFS", "EMBEDDED"], "required": True},
             "command": {"type": "list", "elements": "str", "required": True},
@@ -147,7 +147,7 @@ def main():
     except (IOError, OSError) as error:
         module.fail_json(msg="The journal cannot be prepared: %s. Remedy: see the disk under it." % error)
     module.exit_json(
-        changed=action != "keep", action=action, founded={"name": MARK, "identity": given["kind"]}
+        changed=action != "keep", action=action, bootstrapped={"name": MARK, "identity": given["kind"]}
     )
 
 

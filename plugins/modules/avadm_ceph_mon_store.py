@@ -12,8 +12,8 @@ description:
   - The store is made beside its place and renamed when it is whole, so a run that was killed leaves no
     half-made store where the daemon would find it; what such a run left is recreated.
   - A store that exists is never touched.
-  - A monitor that was founded, by the mark on this node or by I(founded), and has no store has lost it; nothing is made
-    unless I(replace) allows it. Once any monitor was founded, a store is only made while the others form a quorum, since
+  - A monitor that was bootstrapped, by the mark on this node or by I(bootstrapped), and has no store has lost it; nothing is made
+    unless I(replace) allows it. Once any monitor was bootstrapped, a store is only made while the others form a quorum, since
     new monitors alone would make an empty cluster.
 options:
   name: {description: The monitor's name., type: str, required: true}
@@ -33,9 +33,9 @@ options:
       entity: {description: Name., type: str, required: true}
       key: {description: The key., type: str, required: true}
       caps: {description: Service to capability., type: dict, required: true}
-  founded: {description: Monitors that were founded by the site's ledger and what they were founded as., type: dict, default: {}}
+  bootstrapped: {description: Bootstrapped monitors and their fsid; from the site's ledger., type: dict, default: {}}
   replace: {description: Whether a monitor that lost its store may be recreated., type: bool, default: false}
-  marks: {description: Folder of the mark that says that it was founded., type: path, default: /var/lib/avadm/founded}
+  marks: {description: Folder of the mark that says that it was bootstrapped., type: path, default: /var/lib/avadm/founded}
   root: {description: Folder of all stores., type: path, default: /var/lib/ceph/mon}
 """
 
@@ -61,7 +61,7 @@ import pwd
 import shutil
 import tempfile
 
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
 from ansible.module_utils.avadm_ceph import CephError, SecretFile, keyring, runner, tail
 from ansible.module_utils.basic import AnsibleModule
 
@@ -117,8 +117,8 @@ def refuse_lost(run, params, store):
     Raises:
         CephError: with the remedy.
     """
-    said = marks.known(MARK, params["name"], params["founded"], params["marks"])
-    if said is None and not params["founded"]:
+    said = marks.known(MARK, params["name"], params["bootstrapped"], params["marks"])
+    if said is None and not params["bootstrapped"]:
         return
     if said is not None and not params["replace"]:
         remedy = (
@@ -129,9 +129,9 @@ def refuse_lost(run, params, store):
     found = quorum(run, params)
     if found != params["fsid"]:
         raise CephError(
-            "the site's monitors were founded before (%s) and give no quorum that could be asked (found %s, wanted %s):"
+            "the site's monitors were bootstrapped before (%s) and give no quorum that could be asked (found %s, wanted %s):"
             " a new one without them would make an empty cluster. Remedy: bring those back first, then apply again"
-            % (", ".join(sorted(params["founded"])) or said, found or "nobody", params["fsid"])
+            % (", ".join(sorted(params["bootstrapped"])) or said, found or "nobody", params["fsid"])
         )
 
 
@@ -185,7 +185,7 @@ def main():
                     "caps": {"type": "dict", "required": True},
                 },
             },
-            "founded": {"type": "dict", "default": {}},
+            "bootstrapped": {"type": "dict", "default": {}},
             "replace": {"type": "bool", "default": False},
             "marks": {"type": "path", "default": marks.FOLDER},
             "root": {"type": "path", "default": "/var/lib/ceph/mon"},

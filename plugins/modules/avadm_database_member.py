@@ -14,7 +14,7 @@ options:
   data_dir: {description: Folder of its data., type: path, required: true}
   others: {description: URLs that answer 200 where the primary is., type: list, elements: str, default: []}
   ca: {description: Certificate of their authority., type: path, default: /etc/patroni/ca.crt}
-  founded: {description: "Members that were created, to the cluster; from the ledger of avadm.", type: dict, default: {}}
+  bootstrapped: {description: "Members that were created, to the cluster; from the ledger of avadm.", type: dict, default: {}}
   replace: {description: Whether a member that has lost its data may copy them., type: bool, default: false}
   marks: {description: Folder of the marks., type: path, default: /var/lib/avadm/founded}
   file: {description: What lets it start once without data., type: path, default: /run/avadm/database-copy}
@@ -37,7 +37,7 @@ copies:
 
 import os
 
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
 from ansible.module_utils.avadm_ask import ask
 from ansible.module_utils.basic import AnsibleModule
 
@@ -68,8 +68,8 @@ def decide(given, primary):
     """
     if has_data(given["data_dir"]):
         return False
-    own = marks.known(MARK, given["name"], given["founded"], given["marks"])
-    if own is None and not given["founded"]:
+    own = marks.known(MARK, given["name"], given["bootstrapped"], given["marks"])
+    if own is None and not given["bootstrapped"]:
         return False
     again = "Then apply again."
     if own is not None and not given["replace"]:
@@ -86,7 +86,7 @@ def decide(given, primary):
             % (
                 given["name"],
                 ", ".join(given["others"]) or "there is no other member",
-                ", ".join(sorted(given["founded"])) or given["name"],
+                ", ".join(sorted(given["bootstrapped"])) or given["name"],
                 again,
             )
         )
@@ -101,7 +101,7 @@ def main():
             "data_dir": {"type": "path", "required": True},
             "others": {"type": "list", "elements": "str", "default": []},
             "ca": {"type": "path", "default": "/etc/patroni/ca.crt"},
-            "founded": {"type": "dict", "default": {}},
+            "bootstrapped": {"type": "dict", "default": {}},
             "replace": {"type": "bool", "default": False},
             "marks": {"type": "path", "default": marks.FOLDER},
             "file": {"type": "path", "default": "/run/avadm/database-copy"},

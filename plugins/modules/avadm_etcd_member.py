@@ -8,8 +8,8 @@ module: avadm_etcd_member
 short_description: Bootstrap, join or remove an etcd member without ever risking the quorum
 description:
   - A member with data starts with it. Where it joined but does not vote yet, that is finished.
-  - A member without data starts a new cluster only where none was founded, by the mark on this node and by I(founded), and
-    where each other member's peer port is surely closed, or tells of members that have never been at work. A port that
+  - A member without data starts a new cluster only where none was bootstrapped, by the mark on this node and by I(bootstrapped),
+    and where each other member's peer port is surely closed, or tells of members that have never been at work. A port that
     does not answer, or not as a member of ours, is no proof that nobody is there.
   - A member that the others do not know joins them while all of them are healthy. It gets the data first and votes afterwards;
     etcd older than 3.4 has no such members, and adds one only where those that are there suffice for the larger quorum.
@@ -42,9 +42,9 @@ options:
     description: Whether this member may be removed and join again where it has lost its data.
     type: bool
     default: false
-  founded: {description: Members that the site's ledger knows as founded and their cluster's id., type: dict, default: {}}
+  bootstrapped: {description: Bootstrapped members and their cluster's id; from the site's ledger., type: dict, default: {}}
   again:
-    description: Whether a new, empty cluster may be made although one was founded before and none of it answers.
+    description: Whether a new, empty cluster may be made although one was bootstrapped before and none of it answers.
     type: bool
     default: false
   marks: {description: Folder of this member's mark., type: path, default: /var/lib/avadm/founded}
@@ -82,16 +82,16 @@ running:
 import os
 import time
 
-from ansible.module_utils import avadm_etcd_founding as founding
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
+from ansible.module_utils import avadm_etcd_bootstrap as bootstrap
 from ansible.module_utils.avadm_etcd import Cluster, MemberError, called, may_join, may_leave, quorum, voters
 from ansible.module_utils.basic import AnsibleModule
 
 
 class Member(object):
-    """This node's member; ``given`` are the module's arguments, ``cluster`` the other members, ``ask`` is founding.peers."""
+    """This node's member; ``given`` are the module's arguments, ``cluster`` the other members, ``ask`` is bootstrap.peers."""
 
-    def __init__(self, given, cluster, check_mode=False, sleep=time.sleep, ask=founding.peers):
+    def __init__(self, given, cluster, check_mode=False, sleep=time.sleep, ask=bootstrap.peers):
         self.given = given
         self.cluster = cluster
         self.ask = ask
@@ -108,7 +108,7 @@ class Member(object):
         """
         members = self.cluster.members()
         own = next((m for m in members or [] if self.peer_url in m.get("peerURLs", [])), None)
-        if founding.has_data(self.given["data_dir"]):
+        if bootstrap.has_data(self.given["data_dir"]):
             if members and own is None:
                 raise MemberError(
                     "This member was removed from etcd, and its data are still in %s: it cannot start with them. Remedy:"
@@ -116,9 +116,9 @@ class Member(object):
                     % ((self.given["data_dir"],) * 3)
                 )
             return self.finished(own)
-        founding.refuse_lost(self.given, self.cluster, members, own)
+        bootstrap.refuse_lost(self.given, self.cluster, members, own)
         if members is None:
-            founding.refuse_unproven(self.given, self.cluster.urls, self.ask)
+            bootstrap.refuse_unproven(self.given, self.cluster.urls, self.ask)
         if members is None or (own and own.get("name") and not own.get("clientURLs")):
             # Nobody answers, or they expect it since their first start and have never seen it.
             self.write("new", self.given["first"] or {self.name: self.peer_url})
@@ -147,7 +147,7 @@ class Member(object):
             raise MemberError(
                 "This member of etcd has lost its data: the others have seen it at work (ID %x), and %s is empty."
                 " Remedy: see first that its disk is mounted. %s"
-                % (lost["ID"], self.given["data_dir"], founding.REPLACE % {"name": self.name})
+                % (lost["ID"], self.given["data_dir"], bootstrap.REPLACE % {"name": self.name})
             )
         if lost:
             may_leave(lost, members, healthy)
@@ -259,7 +259,7 @@ def main():
             "key": {"type": "path", "required": True, "no_log": False},
             "peer_cacert": {"type": "path"},
             "peer_cert": {"type": "path"},
-            "founded": {"type": "dict", "default": {}},
+            "bootstrapped": {"type": "dict", "default": {}},
             "again": {"type": "bool", "default": False},
             "marks": {"type": "path", "default": marks.FOLDER},
             "data_dir": {"type": "path"},

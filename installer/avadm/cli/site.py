@@ -118,7 +118,7 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     site_file = load(file or app.resolved_site, DRAFT)
     ledger = SiteState.of(site_file.path, site_file.site.name)
     keyring = Keyring.open(site_file.path)
-    refuse_other(keyring.vault, ledger.founded("vault"))
+    refuse_other(keyring.vault, ledger.bootstrapped("vault"))
     rendered = write(Desired.make(site_file, keyring), folder, variables(ledger, site_file.site))
     if as_json:
         print_json(

@@ -241,14 +241,14 @@ class Virtual:
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """What each node of a role founds once, and what is never founded again where it is gone.
+    """What each node of a role bootstraps once, and what is never bootstrapped again after a loss.
 
     Attributes:
         mark: name of its mark.
         group: role of the nodes.
-        role: Ansible role with the variables ``ROLE_founded`` and ``ROLE_replace``.
-        alone: whether the phase has no other nodes, so that it was founded where the phase is done. Else a node on which
-            it is done may have got the role later: that anything was founded is all that is known.
+        role: Ansible role with the variables ``ROLE_bootstrapped`` and ``ROLE_replace``.
+        alone: whether the phase has no other nodes, so that it was bootstrapped where the phase is done. Else a node on which
+            it is done may have got the role later: that anything was bootstrapped is all that is known.
     """
 
     mark: str
@@ -273,7 +273,7 @@ class Component:
         configurations: patterns of its configuration's files, for a support bundle; none with secrets.
         questions: what the doctor asks of it.
         virtual: its virtual address.
-        founded: what of it must not be founded twice.
+        bootstrap: what must be bootstrapped once only.
     """
 
     phase: Phase
@@ -287,7 +287,7 @@ class Component:
     configurations: tuple[str, ...] = ()
     questions: tuple[Probe, ...] = ()
     virtual: Virtual | None = None
-    founded: Bootstrap | None = None
+    bootstrap: Bootstrap | None = None
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ from nodeside.disks import zap
 NO_STORE = 66
 """Exit status of a node without a monitor's store."""
 MARK = "/var/lib/avadm/founded/mon.json"
-"""What says that a monitor was founded on a node (plugins/module_utils/avadm_founded.py)."""
+"""What says that a monitor was bootstrapped on a node (plugins/module_utils/avadm_bootstrap_mark.py)."""
 
 
 CONFIG = "/etc/ceph/ceph.conf"

@@ -179,7 +179,7 @@ def _make_desired(session: Session, before: Desired | None, check: bool) -> Desi
     """Return what a site is to be, with all its secrets and certificates, which are made where they are missing."""
     state = session.records.state
     # First, as another site's vault would be filled up and certificates signed with it.
-    refuse_other_vault(session.keyring.vault, state.founded("vault"))
+    refuse_other_vault(session.keyring.vault, state.bootstrapped("vault"))
     desired = Desired.make(session.site_file, session.keyring, before)
     if not check:
         for name, mark in marks(desired.secrets or {}).items():

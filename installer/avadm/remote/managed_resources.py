@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 UNPROVEN = "unproven"
-FOUNDED = "founded"
+BOOTSTRAPPED = "founded"
 """Kind of the items that also go into the ledger (state/bootstrap_marks.py)."""
 Args = Mapping[str, Any]
 
@@ -77,8 +77,8 @@ def _items(name: str, task: str, res: Mapping[str, Any]) -> Iterator[str]:
         yield from _service(args, res)
     elif name in _KINDS and args:
         yield from _KINDS[name](args)
-        if isinstance(mark := res.get("founded"), Mapping):
-            yield f"{FOUNDED} {mark['name']} {mark['identity']}"
+        if isinstance(mark := res.get("bootstrapped"), Mapping):
+            yield f"{BOOTSTRAPPED} {mark['name']} {mark['identity']}"
     else:
         yield f"{UNPROVEN} {task}"
 
@@ -211,9 +211,9 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_docker_image": lambda args: iter([f"image {args['name']}"]),
     # Its data: a member that has none any more is not what was left behind.
     "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),
-    # What they return as `founded`.
-    "avadm_etcd_founded": lambda args: iter([f"absent {args['file']}"]),
-    "avadm_founded": lambda args: iter([f"file {args['data']}"]),
+    # What they return as `bootstrapped`.
+    "avadm_etcd_bootstrap_mark": lambda args: iter([f"absent {args['file']}"]),
+    "avadm_bootstrap_mark": lambda args: iter([f"file {args['data']}"]),
     "avadm_ceph_osd": lambda args: iter(["osds", "crush tree", "config dump"]),
     "avadm_ceph_settings": _settings,
     "avadm_unpack": lambda args: iter([f"file {args['path']}/.avadm-archive"]),

@@ -1,6 +1,6 @@
-"""What the ledger knows as founded, as the roles are given it: nobody recreates what was founded once and is gone.
+"""What the ledger knows as bootstrapped, as the roles are given it: nobody recreates what was bootstrapped once and is gone.
 
-The node's own mark (plugins/module_utils/avadm_founded.py) says the same; the ledger's also holds for a node that was
+The node's own mark (plugins/module_utils/avadm_bootstrap_mark.py) says the same; the ledger's also holds for a node that was
 reinstalled. These variables are no input of a phase's digest: they come from what the phase itself did.
 """
 
@@ -11,39 +11,39 @@ from typing import Any
 
 from avadm.components.catalog import COMPONENTS
 from avadm.errors import AvadmError
-from avadm.remote.managed_resources import FOUNDED, kind
+from avadm.remote.managed_resources import BOOTSTRAPPED, kind
 from avadm.site.model import Site
 from avadm.state.site_state import PhaseState, SiteState
 
 LEGACY = "done"
-"""Identity of what an avadm without marks installed (avadm_etcd_founding.LEGACY)."""
+"""Identity of what an avadm without marks installed (avadm_etcd_bootstrap.LEGACY)."""
 EARLIER = "an earlier release of avadm"
-"""The name of a node that is none: somewhere something was founded, and no node is known to have had it."""
+"""The name of a node that is none: somewhere something was bootstrapped, and no node is known to have had it."""
 
 
-ALL = {component.name: component.founded for component in COMPONENTS if component.founded}
+ALL = {component.name: component.bootstrap for component in COMPONENTS if component.bootstrap}
 """Phase to what it founds."""
 
 
 def keep(ledger: SiteState, host: str | None, items: tuple[str, ...]) -> None:
-    """Record what a task's result says is founded on a host, at once: the run may be killed before its end."""
+    """Record what a task's result says is bootstrapped on a host, at once: the run may be killed before its end."""
     for item in items:
-        if host and kind(item) == FOUNDED:
+        if host and kind(item) == BOOTSTRAPPED:
             _, name, identity = item.split(" ", 2)
             ledger.found(name, host, identity)
 
 
 def variables(ledger: SiteState, site: Site) -> dict[str, Any]:
-    """Return the variables of all nodes that tell what was founded where."""
+    """Return the variables of all nodes that tell what was bootstrapped where."""
     found: dict[str, Any] = {}
     for phase, one in ALL.items():
-        marks = ledger.founded(one.mark)
+        marks = ledger.bootstrapped(one.mark)
         if not marks:
             homes = site.nodes if one.alone else site.with_role(one.group)
             done = [n.name for n in homes if ledger.entry(phase, n.name).state is PhaseState.DONE]
             marks = dict.fromkeys(done if one.alone else [EARLIER] * bool(done), LEGACY)
         if marks:
-            found[f"{one.role}_founded"] = marks
+            found[f"{one.role}_bootstrapped"] = marks
     return found
 
 

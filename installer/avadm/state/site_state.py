@@ -78,7 +78,7 @@ class SiteState:
         self.damage: AvadmError | None = None
         self._lock = threading.Lock()
         self._entries: dict[str, dict[str, Entry]] = {}
-        self._founded: dict[str, dict[str, str]] = {}
+        self._bootstrapped: dict[str, dict[str, str]] = {}
         try:
             self._hold(_read(path))
         except AvadmError as error:
@@ -102,7 +102,7 @@ class SiteState:
                 self._save()
 
     def _hold(self, held: _Held) -> None:
-        self.serial, self._entries, self._founded, self.keepers = held
+        self.serial, self._entries, self._bootstrapped, self.keepers = held
 
     def entry(self, phase: str, host: str) -> Entry:
         """Return the entry of a phase on a host; a pending one where nothing was done."""
@@ -128,16 +128,16 @@ class SiteState:
             self._save()
 
     def found(self, name: str, host: str, identity: str) -> None:
-        """Record that something was founded on a host (state/bootstrap_marks.py); it is never forgotten."""
+        """Record that something was bootstrapped on a host (state/bootstrap_marks.py); it is never forgotten."""
         with self._lock:
-            held = self._founded.setdefault(name, {})
+            held = self._bootstrapped.setdefault(name, {})
             if held.get(host) != identity:
                 held[host] = identity
                 self._save()
 
-    def founded(self, name: str) -> dict[str, str]:
-        """Return the hosts on which something was founded, with its identity."""
-        return dict(self._founded.get(name, {}))
+    def bootstrapped(self, name: str) -> dict[str, str]:
+        """Return the hosts on which something was bootstrapped, with its identity."""
+        return dict(self._bootstrapped.get(name, {}))
 
     def settle(self) -> None:
         """Turn what a killed run left as running into failed: it was begun and nobody saw it end."""
@@ -159,8 +159,8 @@ class SiteState:
         """Return the ledger as JSON-ready data."""
         phases = {p: {h: asdict(e) for h, e in sorted(hosts.items())} for p, hosts in self._entries.items()}
         about = {"version": VERSION, "serial": self.serial, "site": self.site, "keepers": list(self.keepers)}
-        founded = {n: dict(sorted(h.items())) for n, h in sorted(self._founded.items())}
-        return {**about, "phases": phases, "founded": founded}
+        bootstrapped = {n: dict(sorted(h.items())) for n, h in sorted(self._bootstrapped.items())}
+        return {**about, "phases": phases, "founded": bootstrapped}
 
     def _save(self) -> None:
         self.serial += 1
@@ -187,7 +187,7 @@ def _entry(data: Mapping[str, Any]) -> Entry:
 
 
 _Held = tuple[int, dict[str, dict[str, Entry]], dict[str, dict[str, str]], tuple[str, ...]]
-"""Serial, entries, marks of what was founded, and the lock's nodes."""
+"""Serial, entries, marks of what was bootstrapped, and the lock's nodes."""
 
 
 def _parse(data: Mapping[str, Any]) -> _Held:
@@ -196,9 +196,9 @@ def _parse(data: Mapping[str, Any]) -> _Held:
     phases = {phase: {h: _entry(e) for h, e in hosts.items()} for phase, hosts in data["phases"].items()}
     # An older avadm wrote neither marks nor the lock's nodes.
     marks = data.get("founded", {})
-    founded = {str(n): {str(h): str(what) for h, what in hosts.items()} for n, hosts in marks.items()}
+    bootstrapped = {str(n): {str(h): str(what) for h, what in hosts.items()} for n, hosts in marks.items()}
     keepers = tuple(str(name) for name in data.get("keepers", ()))
-    return int(data.get("serial", 0)), phases, founded, keepers
+    return int(data.get("serial", 0)), phases, bootstrapped, keepers
 
 
 def _read(path: Path) -> _Held:

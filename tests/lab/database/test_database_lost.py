@@ -1,4 +1,4 @@
-"""PostgreSQL loses its primary, its data, its etcd: nothing that was acknowledged is gone, nothing is founded again."""
+"""PostgreSQL loses its primary, its data, its etcd: nothing that was acknowledged is gone, nothing is bootstrapped again."""
 
 import base64
 import itertools
@@ -8,10 +8,10 @@ import threading
 import time
 
 import pytest
+from tests.lab.faults.test_bootstrapped import eventually, moved, refused
 
 from tests.lab.faults.drive import avadm
 from tests.lab.faults.planting import planted
-from tests.lab.faults.test_founded import eventually, moved, refused
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 

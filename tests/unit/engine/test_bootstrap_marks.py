@@ -1,4 +1,4 @@
-"""What was founded once goes into the ledger while the phase still runs, and to the roles as a variable."""
+"""What was bootstrapped once goes into the ledger while the phase still runs, and to the roles as a variable."""
 
 import json
 from pathlib import Path
@@ -38,8 +38,8 @@ def installed(ledger, phase, done, *others):
 
 
 def test_a_result_that_tells_of_a_mark_is_an_item() -> None:
-    res = {"invocation": {"module_args": {"data": "/d"}}, "founded": {"name": "mon", "identity": "F 1"}}
-    assert list(manages("avadm_founded", "r : t", res)) == ["file /d", "founded mon F 1"]
+    res = {"invocation": {"module_args": {"data": "/d"}}, "bootstrapped": {"name": "mon", "identity": "F 1"}}
+    assert list(manages("avadm_bootstrap_mark", "r : t", res)) == ["file /d", "founded mon F 1"]
 
 
 @pytest.mark.parametrize("check", [False, True])
@@ -49,7 +49,7 @@ def test_a_mark_is_in_the_ledger_before_its_phase_has_ended(bench: Bench, check:
 
     def tells(request, on_event, canceled):  # type: ignore[no-untyped-def]
         on_event(Event(0, request.phase, Kind.OK, host="a", manages=("file /x", "founded etcd c1")))
-        seen.append(SiteState(bench.ledger.path, "t").founded("etcd"))
+        seen.append(SiteState(bench.ledger.path, "t").bootstrapped("etcd"))
         return run(request, on_event, canceled)
 
     bench.runner.run = tells  # type: ignore[method-assign]
@@ -65,10 +65,10 @@ def test_marks_survive_the_file_its_copy_and_a_ledger_without_them(ledger: SiteS
     assert ledger.serial == serial
     other = SiteState(tmp_path / "other.json", "t")
     other.replace(json.loads(ledger.path.read_text()))
-    assert SiteState(other.path, "t").founded("mon") == {"stor1": "F"}
+    assert SiteState(other.path, "t").bootstrapped("mon") == {"stor1": "F"}
     old = {k: v for k, v in ledger.as_dict().items() if k != "founded"}
     other.replace(old)
-    assert other.founded("mon") == {}
+    assert other.bootstrapped("mon") == {}
 
 
 def test_the_roles_are_told_and_digests_are_not(tmp_path, ledger, site_file):
@@ -77,27 +77,27 @@ def test_the_roles_are_told_and_digests_are_not(tmp_path, ledger, site_file):
     known = bootstrap_marks.variables(ledger, site_file.site)
     rendered = render_inventory(site_file, tmp_path / "inventory", known, own)
     everybody = yaml.safe_load((rendered.folder / "group_vars/all.yml").read_text())
-    assert everybody["ceph_mon_founded"] == {"stor1": "F"}
+    assert everybody["ceph_mon_bootstrapped"] == {"stor1": "F"}
     assert yaml.safe_load((rendered.folder / "host_vars/stor2.yml").read_text())["ceph_mon_replace"] is True
     assert "ceph_mon_replace" not in (rendered.folder / "host_vars/stor1.yml").read_text()
 
 
-def test_a_member_that_was_installed_without_marks_was_founded(ledger, site_file):
+def test_a_member_that_was_installed_without_marks_was_bootstrapped(ledger, site_file):
     installed(ledger, "etcd", "stor1", "stor2")
     assert bootstrap_marks.variables(ledger, site_file.site) == {
-        "etcd_founded": {"stor1": bootstrap_marks.LEGACY}
+        "etcd_bootstrapped": {"stor1": bootstrap_marks.LEGACY}
     }
     ledger.found("etcd", "stor2", "c1")
-    assert bootstrap_marks.variables(ledger, site_file.site) == {"etcd_founded": {"stor2": "c1"}}
+    assert bootstrap_marks.variables(ledger, site_file.site) == {"etcd_bootstrapped": {"stor2": "c1"}}
 
 
 @pytest.mark.parametrize(("node", "known"), [("stor1", True), ("c1", False)])
 def test_monitors_that_were_installed_without_marks_were_founded_by_somebody(ledger, site_file, node, known):
     installed(ledger, "ceph", node)
-    marks = {"ceph_mon_founded": {bootstrap_marks.EARLIER: bootstrap_marks.LEGACY}} if known else {}
+    marks = {"ceph_mon_bootstrapped": {bootstrap_marks.EARLIER: bootstrap_marks.LEGACY}} if known else {}
     assert bootstrap_marks.variables(ledger, site_file.site) == marks
     ledger.found("mon", "stor1", "F")
-    assert bootstrap_marks.variables(ledger, site_file.site) == {"ceph_mon_founded": {"stor1": "F"}}
+    assert bootstrap_marks.variables(ledger, site_file.site) == {"ceph_mon_bootstrapped": {"stor1": "F"}}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import avadm_alluxio_journal as journal
 import avadm_alluxio_mounts as mounts
 import pytest
 from ansible.module_utils import avadm_alluxio as alluxio
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
 
 ROOT = "/r  on  /  (local, x)\n"
 KEY = 'se"cret \\ key'
@@ -20,7 +20,7 @@ def at(tmp_path):
     path, marker = tmp_path / "journal", tmp_path / "formatted.json"
 
     given = {"path": str(path), "command": ["format"], "name": "m1", "marker": str(marker)}
-    given |= {"marks": str(tmp_path / "founded"), "kind": "UFS", "founded": {}, "replace": False}
+    given |= {"marks": str(tmp_path / "founded"), "kind": "UFS", "bootstrapped": {}, "replace": False}
 
     def ensure(run=lambda argv: (0, "", ""), check=False, **more):
         return journal.ensure({**given, **more}, run, check)
@@ -67,15 +67,15 @@ def test_a_journal_that_is_empty_after_its_formatting_is_not_taken_for_lost(at):
 @pytest.mark.parametrize("by", ["mark", "marker", "damaged marker", "ledger"])
 def test_a_lost_journal_is_told_with_the_mark_and_made_anew_by_name_alone(at, by):
     path, mark, marker, ensure = at
-    founded = {"m1": "UFS"} if by == "ledger" else {}
+    bootstrapped = {"m1": "UFS"} if by == "ledger" else {}
     if by == "mark":
         marks.keep("alluxio-journal", "UFS", str(mark.parent))
     elif by != "ledger":
         marker.write_text('{"kind": "UFS"}' if by == "marker" else "")
     with pytest.raises(alluxio.AlluxioError, match=str(mark) if "damaged" not in by else "kind unknown"):
-        ensure(unwanted, founded=founded)
+        ensure(unwanted, bootstrapped=bootstrapped)
     assert not path.exists()
-    assert ensure(kind="EMBEDDED", founded=founded, replace=True) == "format"
+    assert ensure(kind="EMBEDDED", bootstrapped=bootstrapped, replace=True) == "format"
     assert json.loads(mark.read_text())["identity"] == "EMBEDDED"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import avadm_ceph_mon_store as module
 import pytest
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
 from ansible.module_utils.avadm_ceph import CephError
 
 USER = pwd.getpwuid(os.getuid())
@@ -48,7 +48,7 @@ def params(tmp_path):
         "fsid": "F",
         "addresses": ["--add", "a", "10.0.0.1:6789"],
         "keys": [{"entity": "mon.", "key": "AAA=", "caps": {"mon": "allow *"}}],
-        "founded": {},
+        "bootstrapped": {},
         "replace": False,
         "marks": str(tmp_path / "marks"),
         "root": str(tmp_path),
@@ -92,7 +92,7 @@ def test_a_monitor_that_was_founded_and_has_no_store_is_refused(params, by):
     if by == "mark":
         marks.keep("mon", "F", params["marks"])
     else:
-        params["founded"] = {"a": "F"}
+        params["bootstrapped"] = {"a": "F"}
     tools = Tools(quorum="F")
     with pytest.raises(CephError, match=r"lost its data.*disk is mounted.*--replace a"):
         module.ensure(tools, params, USER)
@@ -102,7 +102,7 @@ def test_a_monitor_that_was_founded_and_has_no_store_is_refused(params, by):
 
 @pytest.mark.parametrize(("quorum", "made"), [("F", True), ("", False), ("G", False)])
 def test_once_any_was_founded_a_store_is_only_made_beside_a_quorum_of_ours(params, quorum, made):
-    tools, given = Tools(quorum=quorum), {**params, "founded": {"b": "F"}}
+    tools, given = Tools(quorum=quorum), {**params, "bootstrapped": {"b": "F"}}
     if made:
         assert module.ensure(tools, given, USER) is True
         return

@@ -91,7 +91,7 @@ def ensure(tmp_path, etcd, number=3, *, check=False, ask=nobody, **more):
     given = {
         "peer_cacert": None,
         "peer_cert": None,
-        "founded": {},
+        "bootstrapped": {},
         "again": False,
         "marks": str(tmp_path / "founded"),
         **FILES,

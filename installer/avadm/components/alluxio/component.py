@@ -86,5 +86,5 @@ COMPONENT = Component(
         Probe("cache_mount", (CLIENT,)),
         Probe("cache_hdfs", (READER,)),
     ),
-    founded=Bootstrap("alluxio-journal", MASTER, "alluxio"),
+    bootstrap=Bootstrap("alluxio-journal", MASTER, "alluxio"),
 )

@@ -75,5 +75,5 @@ COMPONENT = Component(
     ),
     configurations=("/etc/ceph/*",),
     questions=(Probe("ceph_programs", ROLES), Probe("ceph", ("mon",), witnesses=2)),
-    founded=Bootstrap("mon", "mon", "ceph_mon"),
+    bootstrap=Bootstrap("mon", "mon", "ceph_mon"),
 )

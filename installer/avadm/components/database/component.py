@@ -110,5 +110,5 @@ COMPONENT = Component(
     certificates=("/etc/patroni/*.crt", "/etc/patroni/tls/*.crt"),
     questions=(Probe("database", ("database",)),),
     virtual=VIRTUAL,
-    founded=Bootstrap("database", "database", "database", alone=True),
+    bootstrap=Bootstrap("database", "database", "database", alone=True),
 )

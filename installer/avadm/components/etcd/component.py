@@ -87,5 +87,5 @@ COMPONENT = Component(
     certificates=("/etc/etcd/pki/*.crt",),
     configurations=("/etc/default/etcd", "/etc/etcd/*"),
     questions=(Probe("etcd", ("etcd",)), Probe("etcd_peers", ("etcd",))),
-    founded=Bootstrap("etcd", "etcd", "etcd", alone=True),
+    bootstrap=Bootstrap("etcd", "etcd", "etcd", alone=True),
 )

@@ -1,7 +1,7 @@
 """Whether a member of PostgreSQL may start: nobody recreates what was there once."""
 
 import pytest
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
 from avadm_database_member import Refused, decide
 
 URL = "https://10.0.0.2:8008/primary"
@@ -21,7 +21,7 @@ def member(tmp_path):
             "name": "n1",
             "data_dir": str(folder),
             "others": [URL],
-            "founded": dict.fromkeys(ledger, "demo"),
+            "bootstrapped": dict.fromkeys(ledger, "demo"),
             "replace": replace,
             "marks": str(tmp_path / "marks"),
         }

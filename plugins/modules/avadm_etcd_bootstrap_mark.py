@@ -4,7 +4,7 @@ from __future__ import absolute_import, division, print_function
 
 DOCUMENTATION = r"""
 ---
-module: avadm_etcd_founded
+module: avadm_etcd_bootstrap_mark
 short_description: Record that an etcd member was bootstrapped
 description:
   - Writes the mark, with the cluster's id, once the member has data and its cluster a leader, and removes what only the
@@ -21,7 +21,7 @@ options:
 
 EXAMPLES = r"""
 - name: Record that the member was bootstrapped
-  avadm_etcd_founded:
+  avadm_etcd_bootstrap_mark:
     url: https://10.0.0.11:2379
     data_dir: /var/lib/etcd/avadm
     cacert: /etc/etcd/pki/ca.crt
@@ -30,7 +30,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-founded:
+bootstrapped:
   description: C(name) and C(identity) of the mark; not in a dry run of a first installation.
   type: dict
   returned: success
@@ -38,8 +38,8 @@ founded:
 
 import os
 
-from ansible.module_utils import avadm_etcd_founding as founding
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
+from ansible.module_utils import avadm_etcd_bootstrap as bootstrap
 from ansible.module_utils.avadm_etcd import Cluster, MemberError
 from ansible.module_utils.basic import AnsibleModule
 
@@ -50,15 +50,15 @@ def ensure(given, cluster, check_mode=False):
     Raises:
         MemberError: there are no data, or nobody answers.
     """
-    there, found = founding.has_data(given["data_dir"]), cluster.id()
+    there, found = bootstrap.has_data(given["data_dir"]), cluster.id()
     if check_mode and not (there and found):
         return True, None
     if not there or found is None:
         raise MemberError(
-            "The member at %s cannot be marked as founded: %s. Remedy: see `journalctl -u etcd` there, then apply again."
+            "The member at %s cannot be marked as bootstrapped: %s. Remedy: see `journalctl -u etcd` there, then apply again."
             % (given["url"], "it does not answer" if there else "no data in %s" % given["data_dir"])
         )
-    changed = marks.keep(founding.MARK, found, given["marks"], check_mode)
+    changed = marks.keep(bootstrap.MARK, found, given["marks"], check_mode)
     if os.path.exists(given["file"]):
         changed = True
         if not check_mode:
@@ -91,7 +91,7 @@ def main():
         changed, found = ensure(given, cluster, module.check_mode)
     except (MemberError, IOError, OSError) as error:
         module.fail_json(msg=str(error))
-    told = {"founded": {"name": founding.MARK, "identity": found}} if found else {}
+    told = {"bootstrapped": {"name": bootstrap.MARK, "identity": found}} if found else {}
     module.exit_json(changed=changed, **told)
 
 

@@ -1,7 +1,7 @@
-"""Marks of what was founded: one that is there counts, whether it can be read or not."""
+"""Marks of what was bootstrapped: one that is there counts, whether it can be read or not."""
 
 import pytest
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
-"""etcd is founded once: a lost member, a silent one and a slow one are no reason to make an empty cluster."""
+"""etcd is bootstrapped once: a lost member, a silent one and a slow one are no reason to make an empty cluster."""
 
 import json
 import socket
 
-import avadm_etcd_founded as founded_module
+import avadm_etcd_bootstrap_mark as mark_module
 import pytest
-from ansible.module_utils import avadm_etcd_founding as founding
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
+from ansible.module_utils import avadm_etcd_bootstrap as bootstrap_module
 from ansible.module_utils.avadm_etcd import Cluster, MemberError
 
 from tests.unit.fakes.made import Signer, https
@@ -47,12 +47,12 @@ def test_a_member_that_was_founded_and_has_no_data_is_refused_whoever_answers(tm
         (tmp_path / "founded/etcd.json").write_text("")
     given = {"first": first} if first else {}
     why = r"disk is mounted.*--replace m3.*restore a snapshot"
-    refused(tmp_path, etcd, why, founded=ledger, **given)
+    refused(tmp_path, etcd, why, bootstrapped=ledger, **given)
 
 
 def test_a_new_member_founds_nothing_where_others_were_founded_and_are_away(tmp_path):
-    why = r"founded before \(on m1\).*bring those back"
-    refused(tmp_path, Etcd(answers=False), why, founded={"m1": OURS})
+    why = r"bootstrapped before \(on m1\).*bring those back"
+    refused(tmp_path, Etcd(answers=False), why, bootstrapped={"m1": OURS})
 
 
 def test_one_that_may_be_replaced_still_needs_the_others(tmp_path):
@@ -65,14 +65,14 @@ def test_one_that_may_be_replaced_still_needs_the_others(tmp_path):
 def test_who_was_removed_on_purpose_joins_the_cluster_of_its_mark_alone(tmp_path, identity, joins):
     etcd, ledger = Etcd(seen(1), seen(2)), {"m3": identity}
     if joins:
-        assert ensure(tmp_path, etcd, founded=ledger) == (True, "joined")
+        assert ensure(tmp_path, etcd, bootstrapped=ledger) == (True, "joined")
     else:
-        refused(tmp_path, etcd, "has lost its data", founded=ledger)
+        refused(tmp_path, etcd, "has lost its data", bootstrapped=ledger)
 
 
 def test_all_that_was_lost_can_be_given_up_by_name(tmp_path):
     mark(tmp_path)
-    assert ensure(tmp_path, Etcd(answers=False), founded={"m1": OURS}, again=True) == (True, "new")
+    assert ensure(tmp_path, Etcd(answers=False), bootstrapped={"m1": OURS}, again=True) == (True, "new")
 
 
 FIRST = {"id": 1, "name": "m1", "peerURLs": [peer(1)]}
@@ -110,25 +110,25 @@ def port(tmp_path):
 
 
 def test_a_peer_port_tells_its_members_to_who_trusts_it(port):
-    assert founding.peers(*port) == [FIRST]
+    assert bootstrap_module.peers(*port) == [FIRST]
 
 
 def test_another_authority_is_no_answer(port, tmp_path):
     with pytest.raises(MemberError, match=r"(?i)certificate"):
-        founding.peers(port[0], written(tmp_path, "strange"))
+        bootstrap_module.peers(port[0], written(tmp_path, "strange"))
 
 
 def test_another_address_is_no_answer(port):
     with pytest.raises(MemberError, match=r"the certificate is of 127\.0\.0\.1"):
-        founding.peers(port[0].replace("127.0.0.1", "localhost"), port[1])
+        bootstrap_module.peers(port[0].replace("127.0.0.1", "localhost"), port[1])
 
 
 def test_a_silent_port_is_no_answer_and_a_closed_one_is_nobody(port):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(MemberError, match="timed out"):
-            founding.peers(url, port[1], timeout=0.2)
-    assert founding.peers(url, port[1]) is None
+            bootstrap_module.peers(url, port[1], timeout=0.2)
+    assert bootstrap_module.peers(url, port[1]) is None
 
 
 def test_the_mark_is_written_where_there_are_data_and_forgets_the_first_start(tmp_path):
@@ -138,14 +138,14 @@ def test_the_mark_is_written_where_there_are_data_and_forgets_the_first_start(tm
     given["file"] = str(first)
     cluster = Cluster(Etcd(seen(1)), ["u"], {})
     with pytest.raises(MemberError, match="no data in"):
-        founded_module.ensure(given, cluster)
+        mark_module.ensure(given, cluster)
     with_data(tmp_path)
-    assert founded_module.ensure(given, cluster, True) == (True, OURS)
+    assert mark_module.ensure(given, cluster, True) == (True, OURS)
     assert first.exists()
-    assert founded_module.ensure(given, cluster) == (True, OURS)
+    assert mark_module.ensure(given, cluster) == (True, OURS)
     assert not first.exists()
-    assert founded_module.ensure(given, cluster) == (False, OURS)
+    assert mark_module.ensure(given, cluster) == (False, OURS)
     path = tmp_path / "founded/etcd.json"
     assert (path.stat().st_mode & 0o777, json.loads(path.read_text())["identity"]) == (0o600, OURS)
     with pytest.raises(MemberError, match="does not answer"):
-        founded_module.ensure(given, Cluster(Etcd(answers=False), ["u"], {}))
+        mark_module.ensure(given, Cluster(Etcd(answers=False), ["u"], {}))

@@ -1,5 +1,5 @@
 # Runs on nodes: python 2.7 and 3.
-"""When a member of etcd without data may be made at all: what was founded once is never recreated by itself."""
+"""When a member of etcd without data may be made at all: what was bootstrapped once is never recreated by itself."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -9,7 +9,7 @@ import os
 import socket
 import ssl
 
-from ansible.module_utils import avadm_founded as marks
+from ansible.module_utils import avadm_bootstrap_mark as marks
 from ansible.module_utils.avadm_etcd import MemberError
 
 try:
@@ -36,13 +36,13 @@ def has_data(folder):
 
 
 def refuse_lost(given, cluster, members, own):
-    """Refuse a member that was founded, unless it may be replaced, or was taken out of that cluster on purpose.
+    """Refuse a member that was bootstrapped, unless it may be replaced, or was taken out of that cluster on purpose.
 
     Args:
         given: arguments of avadm_etcd_member.
         cluster: the other members; ``members`` is what they know, ``own`` this one among them.
     """
-    said = marks.known(MARK, given["name"], given["founded"], given["marks"])
+    said = marks.known(MARK, given["name"], given["bootstrapped"], given["marks"])
     if said is None or (members is None and given["again"]):
         return
     if members is not None:
@@ -57,19 +57,19 @@ def refuse_lost(given, cluster, members, own):
 
 
 def refuse_unproven(given, urls, ask):
-    """Refuse a new cluster unless none was founded and nobody can be at work: none of the members has answered.
+    """Refuse a new cluster unless none was bootstrapped and nobody can be at work: none of the members has answered.
 
     Args:
         given: arguments of avadm_etcd_member.
         urls: where clients would be answered.
         ask: `peers`.
     """
-    if given["founded"] and not given["again"]:
+    if given["bootstrapped"] and not given["again"]:
         raise MemberError(
-            "etcd was founded before (on %s), and none of the other members answers at %s: %s neither joins nor founds"
+            "etcd was bootstrapped before (on %s), and none of the other members answers at %s: %s neither joins nor bootstraps"
             " another one. Remedy: bring those back first (`journalctl -u etcd` there), then apply again. If all are"
             " lost: restore a snapshot (docs/how-to/back-up-and-restore.md)."
-            % (", ".join(sorted(given["founded"])), ", ".join(urls), given["name"])
+            % (", ".join(sorted(given["bootstrapped"])), ", ".join(urls), given["name"])
         )
     files = {
         "cacert": given["peer_cacert"] or given["cacert"],
@@ -83,13 +83,13 @@ def refuse_unproven(given, urls, ask):
             told = ask(url, files)
         except MemberError as error:
             raise MemberError(
-                "No etcd is founded while it cannot be told whether %s is at work already: %s. Remedy: bring the node"
+                "No etcd is bootstrapped while it cannot be told whether %s is at work already: %s. Remedy: bring the node"
                 " back, or fix what the message says (a firewall, a certificate, its clock); if it is gone for good,"
                 " take the role etcd from it in the site file. Then apply again." % (name, error)
             )
         if any(one.get("clientURLs") for one in told or []):
             raise MemberError(
-                "No etcd is founded: %s is a member of one that has been at work, which does not answer its clients."
+                "No etcd is bootstrapped: %s is a member of one that has been at work, which does not answer its clients."
                 " Remedy: see `journalctl -u etcd` there, then apply again." % name
             )
 

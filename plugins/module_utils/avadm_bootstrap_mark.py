@@ -1,9 +1,9 @@
 # Runs on nodes: python 2.7 and 3.
-"""Marks that something was founded: whoever holds one and finds no data has lost them, and never makes new ones.
+"""Marks that something was bootstrapped: whoever holds one and finds no data has lost them, and never makes new ones.
 
 One shape for all that is made where nothing is there: a file outside the data's folder (so that it stays where their
 disk is not mounted), and a line in the site's ledger (so that it holds for a node that was reinstalled), which is
-handed to the roles as a mapping of node to identity. A mark is written once what was founded works, never before.
+handed to the roles as a mapping of node to identity. A mark is written once what was bootstrapped works, never before.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -24,7 +24,7 @@ def path_of(name, folder=FOLDER):
 
 
 def identity(name, folder=FOLDER):
-    """Return what was founded here by this name; None where nothing was."""
+    """Return what was bootstrapped here by this name; None where nothing was."""
     try:
         with io.open(path_of(name, folder), encoding="utf-8") as stream:
             return str(json.load(stream)["identity"])
@@ -35,7 +35,7 @@ def identity(name, folder=FOLDER):
 
 
 def known(name, node, ledger, folder=FOLDER):
-    """Return what was founded on this node, by its own mark or the ledger's (node to identity); None for nothing."""
+    """Return what was bootstrapped on this node, by its own mark or the ledger's (node to identity); None for nothing."""
     here = identity(name, folder)
     if here in (None, UNKNOWN):
         return (ledger or {}).get(node) or here
@@ -64,9 +64,9 @@ def keep(name, what, folder=FOLDER, check_mode=False, now=time.time):
 
 
 def lost(what, place, said, remedy):
-    """Return the text of a refusal: what was founded has no data now."""
+    """Return the text of a refusal: what was bootstrapped has no data now."""
     return (
-        "%s was founded before (%s) and has lost its data: %s is empty now. It is not recreated: the data may only be"
+        "%s was bootstrapped before (%s) and has lost its data: %s is empty now. It is not recreated: the data may only be"
         " away. Remedy: see first that its disk is mounted, and move back what was moved. %s"
         % (what, said, place, remedy)
     )
