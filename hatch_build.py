@@ -35,7 +35,7 @@ GENERATED = (
     "roles/prometheus/files/rules/log_troubles.yml",
     "docs/reference/generated/*",
 )
-"""What scripts/generate writes into these folders, and git does not track; the pages are there after `make docs` alone."""
+"""What scripts/generate writes into these folders, and git does not track; the pages are there after `make reference` alone."""
 LEFT_OUT = (".png", ".svg")
 """Pictures of the documentation, which nothing reads on a controller."""
 
