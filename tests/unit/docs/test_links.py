@@ -9,7 +9,12 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("evidence/*.md")])
+GENERATED = ROOT / "docs/reference/generated"
+PAGES = sorted(
+    page
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("evidence/*.md")]
+    if page.parent != GENERATED
+)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -26,19 +31,29 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"\s+", "-", h.strip()) for h in headings}
 
 
+def navigation() -> set[str]:
+    """Return the pages that the site's navigation names."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    return set(re.findall(r"[\w/-]+\.md", str(yaml.safe_load(text)["nav"])))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_relative_links_lead_somewhere(page: Path) -> None:
     dead = []
     for target in links(page):
         path, _, anchor = target.partition("#")
         found = Path(os.path.normpath(page.parent / path)) if path else page
-        if not found.exists() or (anchor and found.suffix == ".md" and anchor not in anchors(found)):
+        if found.parent == GENERATED and found.suffix == ".md":
+            # Not there in a clean clone: the site's navigation names each.
+            if f"reference/generated/{found.name}" not in navigation():
+                dead.append(target)
+        elif not found.exists() or (anchor and found.suffix == ".md" and anchor not in anchors(found)):
             dead.append(target)
     assert dead == []
 
 
 def test_the_site_has_every_page() -> None:
-    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    named = set(re.findall(r"[\w/-]+\.md", str(yaml.safe_load(text)["nav"])))
-    pages = {str(p.relative_to(ROOT / "docs")) for p in ROOT.glob("docs/**/*.md")}
-    assert {p for p in pages if not p.startswith("adr/0")} == named
+    pages = {str(p.relative_to(ROOT / "docs")) for p in PAGES if p.is_relative_to(ROOT / "docs")}
+    generated = {name for name in navigation() if name.startswith("reference/generated/")}
+    assert {p for p in pages if not p.startswith("adr/0")} == navigation() - generated
+    assert len(pages) - len([p for p in pages if p.startswith("adr/")]) <= 30
