@@ -1,8 +1,8 @@
-"""How AVA's cost grows with what is in its ledger: ``python -m bench.ava_growth [--users 1000] [--json]``.
+"""How AVA's cost grows with what is in its database: ``python -m bench.ava_growth [--users 1000] [--json]``.
 
 Twice on a real PostgreSQL that waits for the disk: a room of 1,000 users, 200 groups, 2,000 workbenches (stopped) and 100,000
 finished runs, and a tenth of it. Told are the API's latencies, memory and processor under the same requests (bench/ava_api.py),
-and what the operator and the scheduler ask of the ledger again and again, in milliseconds; then the ratio of the two. Goal
+and what the operator and the scheduler ask of the database again and again, in milliseconds; then the ratio of the two. Goal
 (issue 16, part 10): what is finished costs nothing, so that no ratio comes near ten. Operator and scheduler as processes are
 measured by `make bench-scheduler` and the platform's tests.
 """
@@ -26,7 +26,7 @@ USERS, GROUPS_OF, BENCHES_OF, RUNS_OF = 1000, 5, 2, 100
 """Users; of them a group for each five, two workbenches and a hundred finished runs for each."""
 TIMES = 30
 RATIO = 5.0
-"""A ratio from which on something grows with what is finished; ten is as the ledger."""
+"""A ratio from which on something grows with what is finished; ten is as the database."""
 ASKED: dict[str, Callable[[Database], Any]] = {
     "operator: runs that are wanted": lambda store: store.active(),
     "operator: its messages": lambda store: store.open_messages(Topic.OPERATOR),
@@ -36,7 +36,7 @@ ASKED: dict[str, Callable[[Database], Any]] = {
 
 
 def of_ledger(store: Database, times: int = TIMES) -> dict[str, float]:
-    """Return how long each question to the ledger takes at best, ms: what neighbours on the machine change least."""
+    """Return how long each question to the database takes at best, ms: what neighbours on the machine change least."""
     found = {}
     for name, question in ASKED.items():
         took = []

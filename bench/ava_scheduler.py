@@ -95,7 +95,7 @@ async def watched(client: Client, version: str, wanted: int, silence: float, end
 
 
 def ava(plane: ControlPlane) -> tuple[list[str], int]:
-    """Return the command of AVA's scheduler, on an empty ledger, and the port of its metrics."""
+    """Return the command of AVA's scheduler, on an empty database, and the port of its metrics."""
     port = free_port()
     ledger = f"sqlite:///{plane.folder / 'ledger.sqlite'}"
     migrate(ledger)

@@ -1,4 +1,4 @@
-"""What the doctor asks of the platform's books: the ledger's sums on PostgreSQL's nodes, and what pods have on masters."""
+"""What the doctor asks of the platform's books: the database's sums on PostgreSQL's nodes, and what pods have on masters."""
 
 from __future__ import absolute_import
 

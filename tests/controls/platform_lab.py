@@ -10,12 +10,12 @@ GPUS = "kubectl get node $node -o 'jsonpath={.status.allocatable.nvidia\\.com/gp
 UNTIL = "end=$(($(date +%s) + 90)); until {}; do [ $(date +%s) -lt $end ] || exit 1; sleep 1; done"
 HIDDEN = UNTIL.format(f'[ "$({GPUS})" = 0 ]')
 SHOWN = UNTIL.format(f'[ "$({GPUS})" -gt 0 ]')
-# In a pod of the API, which has the way to the ledger; what it is told comes by standard input.
+# In a pod of the API, which has the way to the database; what it is told comes by standard input.
 POD = "$(kubectl get pods -n ava-system -l app=ava,part=api -o name | head -n 1 | sed 's|.*/||')"
 
 
 def ledger(body):
-    """Return a script for a master that runs Python beside the ledger.
+    """Return a script for a master that runs Python beside the database.
 
     ``run(SQL)`` returns how many rows were changed, ``until(SQL, seconds)`` repeats it until one was.
     """
@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "ledger-drift",
-        "the ledger charges a group for five thousandths of a core more than runs (planted in PostgreSQL)",
+        "the database charges a group for five thousandths of a core more than runs (planted in PostgreSQL)",
         (Act("master:0", DRIFT),),
         {"A-OT1": ("differing", "left")},
         beside=True,

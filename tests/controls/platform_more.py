@@ -1,4 +1,4 @@
-"""More faults of the platform that are planted on a lab: in the ledger, on nodes, and by a scheduler that is not AVA's."""
+"""More faults of the platform that are planted on a lab: in the database, on nodes, and by a scheduler that is not AVA's."""
 
 from tests.controls.control import Act, Fault
 from tests.controls.platform_lab import UNTIL, ledger
@@ -259,7 +259,7 @@ FAULTS = (
     ),
     Fault(
         "run-moved",
-        "a run that continues is another group's in the ledger (planted in PostgreSQL)",
+        "a run that continues is another group's in the database (planted in PostgreSQL)",
         (Act("master:0", MOVED),),
         {"A-OT1": ("moved",)},
         beside=True,

@@ -1,4 +1,4 @@
-"""What users and groups used in a month, as the platform counts it from its ledger's charges."""
+"""What users and groups used in a month, as the platform counts it from its charges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab's ledger as PostgreSQL has it, what Kubernetes runs, and which cards containers hold: whether they agree."""
+"""The lab's database as PostgreSQL has it, what Kubernetes runs, and which cards containers hold: whether they agree."""
 
 import json
 from collections import Counter, defaultdict
@@ -31,7 +31,7 @@ CARDS = (
 
 @dataclass
 class Books:
-    """The ledger's rows at one moment, with the questions that tests/platform/history.py asks of a store."""
+    """The database's rows at one moment, with the questions that tests/platform/history.py asks of a store."""
 
     rows: dict
 
@@ -60,7 +60,7 @@ class Books:
         return [_shared(row) for row in self.rows["queues"] or []]
 
     def phase(self, run):
-        """Return a run's phase, None where the ledger does not know it."""
+        """Return a run's phase, None where the database does not know it."""
         return (self.rows["runs"] or {}).get(run)
 
 
@@ -78,7 +78,7 @@ def database_of(lab):
 
 
 def books(database, node):
-    """Return the ledger as the primary has it, asked from a node."""
+    """Return the database as the primary has it, asked from a node."""
     done = database.ask(node, " ".join(SQL.split()))
     assert done.returncode == 0, done.stderr
     return Books(json.loads(done.stdout))

@@ -155,7 +155,7 @@ class Scene:
         assert self.load.errors == []
 
     def settled(self):
-        """At rest: every acknowledged admission and end is in the ledger once, and no pod is left of what has finished."""
+        """At rest: every acknowledged admission and end is in the database once, and no pod is left of what has finished."""
         self.load.drain()
         now = books(self.database, self.database.nodes[0])
         assert disagreements(self.load.history, now) == []

@@ -1,6 +1,6 @@
 """Faults under load: what recovers within half a minute, and that no quota drifts and no GPU is given twice meanwhile.
 
-The load is small runs of three users; each client notes what it saw, and the history is one that a ledger which keeps its quotas
+The load is small runs of three users; each client notes what it saw, and the history is one that a database that keeps its quotas
 could have given (tests/platform/history.py). A recovery is the time from the fault until a run that was submitted after it has
 its place.
 """
@@ -25,7 +25,7 @@ CARD = {**SMALL, "gpu": 1}
 
 @pytest.fixture(scope="module")
 def scene(platform, lab, authority):
-    """The platform under load; at the end the ledger and the histories are compared at rest."""
+    """The platform under load; at the end the database and the histories are compared at rest."""
     assert platform.make_admin().returncode == 0
     admin = client(platform, authority, platform.admin, patience=20.0)
     tag = platform.admin
@@ -135,7 +135,7 @@ def test_the_network_between_operator_and_api_server_is_cut(scene, row):
 
 
 def test_the_node_of_the_primary_with_runs_on_its_gpus_loses_power(scene, lab, row):
-    """PostgreSQL's primary is on a GPU node of the lab: the ledger fails over, and what ran there is lost and begun again."""
+    """PostgreSQL's primary is on a GPU node of the lab: the database fails over, and what ran there is lost and begun again."""
     primary, standby = scene.database.whole(120)
     found = row(f"{primary}, with PostgreSQL's primary and runs on its GPUs, loses power")
     once, again = on(scene, primary, retries=0), on(scene, primary, retries=1)

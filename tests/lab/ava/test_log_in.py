@@ -155,7 +155,7 @@ def test_who_is_locked_unknown_or_shut_out_does_not_get_in(platform, door):
     for name, word in (
         (names.ann, "wrong"),
         (names.ann, ""),
-        (names.ann, platform.password),  # the ledger's, which counts for administrators alone
+        (names.ann, platform.password),  # the database's, which counts for administrators alone
         ("stranger", WORD),  # in the directory, without an account
     ):
         answer = nobody.form(name, word)

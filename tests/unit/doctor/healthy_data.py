@@ -101,7 +101,7 @@ def platform(way=200, said="", renewed=3, **pods):
 
 
 def books(*, primary=True, said="", drift=(), **runs):
-    """Return what a node of PostgreSQL says of the ledger."""
+    """Return what a node of PostgreSQL says of the database."""
     told = primary and not said
     return {"said": said, "primary": primary, "drift": list(drift), "runs": {"r1": 2, **runs} if told else {}}
 

@@ -1,4 +1,4 @@
-"""`avadm ava usage`: the ledger's charges of a month, by user, by group, the same each time."""
+"""`avadm ava usage`: the database's charges of a month, by user, by group, the same each time."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class View:
     Attributes:
         stale: whether panels continue telling what was at first.
         platform_adds: GPUs that the platform believes taken beside those that are.
-        forgets: whether the ledger charges nothing.
+        forgets: whether the database charges nothing.
         lists: whether the form lists nodes; ``form_adds``: free GPUs that it tells too many.
         joined: whether runs have series.
         labels: labels of series that are other.

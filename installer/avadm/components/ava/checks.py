@@ -45,7 +45,7 @@ def _way(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if data["said"]:
-        yield bad(f"the ledger cannot be asked: {data['said']}", node)
+        yield bad(f"the database cannot be asked: {data['said']}", node)
     for whose, field, used, charged in data["drift"]:
         yield bad(f"{field}: {used} in use, {charged} charged", whose)
 
@@ -107,7 +107,7 @@ CHECKS = (
         "ava-ledger",
         "ava",
         "a group or queue whose use is not the sum of what is charged: quotas let in too much or too little",
-        "Keep the ledger as it is (`avadm support collect`) and report it: the platform never writes one without the other.",
+        "Keep the database as it is (`avadm support collect`) and report it: the platform never writes one without the other.",
         "ava_ledger",
         _ledger,
         ("ava-ledger",),

@@ -15,7 +15,7 @@ NAMESPACE = "ava-system"
 OPERATOR = f"system:serviceaccount:{NAMESPACE}:operator"
 """Account of its operator, which makes the Ingresses of services."""
 LEDGER = "ava-ledger"
-"""Duty: the node has the ledger."""
+"""Duty: the node has the database."""
 REGISTRY_CLIENT = "registry-client-ava"
 """Certificate, and owner of its key, that the interface shows to the image registry."""
 REGISTRY_USER = "registry:ava"
@@ -62,7 +62,7 @@ def cache(site: Site) -> str:
 
 
 def keepers(site: Site) -> list[Node]:
-    """Return the nodes that have the ledger, one of them as the primary."""
+    """Return the nodes that have the database, one of them as the primary."""
     return site.with_role("database") if site.components.ava else []
 
 

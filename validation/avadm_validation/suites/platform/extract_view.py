@@ -17,7 +17,7 @@ LABELS = ("user", "group", "name", "node")
 
 
 def agrees(told: Mapping[str, Any]) -> bool:
-    """Return whether panel, platform and pods say the same of a node, and the ledger has charged what there is."""
+    """Return whether panel, platform and pods say the same of a node, and the database has charged what there is."""
     return bool(told["panel"] == told["platform"] == told["pods"]) and told["ledger"] == told["charged"]
 
 

@@ -1,6 +1,6 @@
 """The suite's own users and groups: made for a check, taken away at its end; a killed run's by the next run.
 
-A ledger keeps who was charged, so users cannot be removed: they have fixed names and are disabled, and the administrator's
+The database keeps who was charged, so users cannot be removed: they have fixed names and are disabled, and the administrator's
 account that made them too. Groups are removed; each run has groups of its own, since a removed one's name is never used again.
 """
 

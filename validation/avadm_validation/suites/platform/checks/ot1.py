@@ -211,6 +211,6 @@ def _outcome(ctx: Context, raw: dict[str, list[str]], quota: int, quiet: bool) -
             ),
         ],
         reasons=[*reasons],
-        remedy="`avadm doctor --only ava,database`; the ledger's log: kubectl logs -n ava-system -l "
+        remedy="`avadm doctor --only ava,database`; the database's log: kubectl logs -n ava-system -l "
         "part=scheduler, part=operator.",
     )

@@ -21,7 +21,7 @@ REMEDY = (
 
 
 def run(ctx: Context) -> Outcome:
-    """Compare a node's GPUs as panel, platform, ledger and Kubernetes tell of them, after a start and after an end."""
+    """Compare a node's GPUs as panel, platform, database and Kubernetes tell of them, after a start and after an end."""
     try:
         seen = watch.seen(ctx)
     except setup.TooFullError as error:
@@ -36,7 +36,7 @@ def run(ctx: Context) -> Outcome:
             metric(
                 "agree",
                 (
-                    "until panel, platform, ledger and pods agree, after the start and the end",
+                    "until panel, platform, database and pods agree, after the start and the end",
                     "面板、平台、账本与容器一致",
                 ),
                 "s",
