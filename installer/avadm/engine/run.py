@@ -99,7 +99,8 @@ def _requested(
     steps = schedule(site, state, request.phases, request.limit)
     if not (request.resume or request.kept):
         return steps, None, None
-    before, reports = Desired.read(session.site_file, session.keyring), None
+    before = Desired.read(session.site_file, session.keyring)
+    reports: Reports | None = None
     if request.resume:
         left = [s.name for s in steps if not is_current(before, state, s)]
         steps = make_plan(site, left, limit=request.limit) if left else []
