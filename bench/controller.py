@@ -195,8 +195,8 @@ def inside(folder: Path, phases: Sequence[str], grown: int, room: int) -> dict[s
     """Apply everything over the hollow nodes, in their network, and again for a site of ``grown`` nodes; return the figures."""
     figures = applied(folder, phases)
     if grown:
-        told = Path(f"/proc/{room}/root/run/hollow/hollow/site.json")
-        told.write_text(write_nodes(folder, grown), encoding="utf-8")
+        report = Path(f"/proc/{room}/root/run/hollow/hollow/site.json")
+        report.write_text(write_nodes(folder, grown), encoding="utf-8")
         figures["one_more"] = applied(folder, phases, again=True)
     return figures
 

@@ -52,21 +52,21 @@ def sh(line: str) -> str:
 
 def iperf(address: str, *words: str) -> tuple[dict[str, float], dict[str, float]]:
     """Return what iperf3 says of one run: of its traffic, and of the CPU time that it took, percent of one core."""
-    told = sh(f"ip netns exec peer iperf3 -J -c {address} -p {PORT} -t {SECONDS:g} {' '.join(words)}")
-    found: dict[str, dict[str, float]] = json.loads(told)["end"]
+    report = sh(f"ip netns exec peer iperf3 -J -c {address} -p {PORT} -t {SECONDS:g} {' '.join(words)}")
+    found: dict[str, dict[str, float]] = json.loads(report)["end"]
     return found.get("sum") or found["sum_received"], found["cpu_utilization_percent"]
 
 
 def stream(address: str) -> float:
     """Return milliseconds of CPU for a Gbit."""
-    told, cpu = iperf(address)
-    return (cpu["host_total"] + cpu["remote_total"]) / 100 * 1000 / (told["bits_per_second"] / 1e9)
+    report, cpu = iperf(address)
+    return (cpu["host_total"] + cpu["remote_total"]) / 100 * 1000 / (report["bits_per_second"] / 1e9)
 
 
 def packets(address: str) -> float:
     """Return microseconds of the sender's CPU for a packet: a send ends when the packet lies with its receiver."""
-    told, cpu = iperf(address, "-u", "-b", "0", "-l", "64")
-    return cpu["host_total"] / 100 * told["seconds"] / told["packets"] * 1e6
+    report, cpu = iperf(address, "-u", "-b", "0", "-l", "64")
+    return cpu["host_total"] / 100 * report["seconds"] / report["packets"] * 1e6
 
 
 def connections(address: str) -> float:

@@ -183,15 +183,15 @@ def put(connect, node, folder, count, metrics):
         metrics: node_exporter's folder.
     """
     here = sorted(name for name in os.listdir(folder) if SNAPSHOT.match(name))
-    told = Told(metrics, here)
+    report = Told(metrics, here)
     # One that is killed has told, too.
-    told.write(1)
+    report.write(1)
     try:
-        return bring(connect(), node + "/", folder, count, here, told)
+        return bring(connect(), node + "/", folder, count, here, report)
     # boto's errors have no common parent, and whatever it is, it must be told.
     except Exception as error:
         complain(error)
-        told.write(1)
+        report.write(1)
         return 1
 
 

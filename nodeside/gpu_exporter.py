@@ -61,9 +61,9 @@ def number(word):
 def page(gpus, xids, host):
     """Return the metrics as Prometheus reads them; xids is PCI address to the last error."""
     lines = []
-    told = [(name, help_, [(gpu, number(gpu[field])) for gpu in gpus]) for name, field, help_ in METRICS]
+    reports = [(name, help_, [(gpu, number(gpu[field])) for gpu in gpus]) for name, field, help_ in METRICS]
     errors = [(gpu, str(xids.get(bus(gpu["pci.bus_id"]), 0))) for gpu in gpus]
-    for name, help_, values in told + [("dcgm_xid_errors", "The last XID error.", errors)]:
+    for name, help_, values in reports + [("dcgm_xid_errors", "The last XID error.", errors)]:
         lines += ["# HELP %s %s" % (name, help_), "# TYPE %s gauge" % name]
         lines += [
             '%s{gpu="%s",uuid="%s",node="%s"} %s' % (name, gpu["index"], gpu["uuid"], host, value)

@@ -50,8 +50,8 @@ def rules(given):
     with tempfile.NamedTemporaryFile(suffix=".nft") as source:
         source.write(given["rules"].encode("utf-8"))
         source.flush()
-        said = _said("try", source.name, str(given["seconds"]))
-    return {"changed": bool(said["changed"]), "armed": bool(said["armed"])}
+        reply = _said("try", source.name, str(given["seconds"]))
+    return {"changed": bool(reply["changed"]), "armed": bool(reply["armed"])}
 
 
 def keep(given):

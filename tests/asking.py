@@ -19,8 +19,8 @@ def ask(host, address, token=None, path="/", context=None, **headers):
     )
     made._create_connection = lambda *_, **__: socket.create_connection(address, 15)
     try:
-        said = {"Authorization": f"Bearer {token}"} if token else {}
-        made.request("GET", path, headers=said | headers)
+        report = {"Authorization": f"Bearer {token}"} if token else {}
+        made.request("GET", path, headers=report | headers)
         answer = made.getresponse()
         return answer.status, answer.headers, answer.read()
     finally:

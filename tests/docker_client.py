@@ -51,9 +51,9 @@ class Docker:
         answer = self.http.request(method, path, headers=head, **more)
         if answer.status_code != 401:
             return answer
-        said = dict(_CHALLENGE.findall(answer.headers["www-authenticate"]))
-        self.asked.append(said.get("scope", ""))
-        token = self.fetch(said["realm"], said["service"], said.get("scope", "").split())
+        report = dict(_CHALLENGE.findall(answer.headers["www-authenticate"]))
+        self.asked.append(report.get("scope", ""))
+        token = self.fetch(report["realm"], report["service"], report.get("scope", "").split())
         if token is None:
             return answer
         return self.http.request(method, path, headers=head | {"authorization": f"Bearer {token}"}, **more)

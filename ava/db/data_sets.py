@@ -47,9 +47,9 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         try:
             kept = parsed(source).model_dump(exclude_none=True)
         except ValidationError as error:
-            said = "; ".join(e["msg"] for e in error.errors())[:400]
+            reply = "; ".join(e["msg"] for e in error.errors())[:400]
             found = shown(str(dict(source)))
-            problem = Problem("source-invalid", "There is no such source.", "source", found, said)
+            problem = Problem("source-invalid", "There is no such source.", "source", found, reply)
             raise ApiError(422, problem) from None
         # Whoever makes another one of this owner at the same time waits here.
         person = user_row(connection, owner, Lock.NO_KEY_UPDATE)

@@ -85,8 +85,8 @@ def followers(connection: Connection, run: str) -> Sequence[Row[Any]]:
 
 def start_followers(connection: Connection, follower: Row[Any]) -> None:
     """Say for which other runs a follower waits still, if for any."""
-    said = [problem.as_dict() for problem in reasons(connection, follower.id)]
-    connection.execute(runs.update().where(runs.c.id == follower.id).values(waits_for=said))
+    messages = [problem.as_dict() for problem in reasons(connection, follower.id)]
+    connection.execute(runs.update().where(runs.c.id == follower.id).values(waits_for=messages))
 
 
 def failed(row: Any) -> str:

@@ -174,12 +174,12 @@ class ModelServiceStore(ServiceAddressStore):
     def service_trouble(self, connection: Connection, run: str, trouble: str, now: datetime) -> None:
         """Keep why a service does not come to what is wanted, empty for nothing; its owner is told once of each."""
         run_row(connection, run, Lock.NO_KEY_UPDATE)
-        said = plain(trouble, 1000)
-        if _row(connection, run).trouble == said:
+        text = plain(trouble, 1000)
+        if _row(connection, run).trouble == text:
             return
-        connection.execute(services.update().where(services.c.run == run).values(trouble=said))
-        if said:
-            self.enqueue(connection, now, "run-trouble", run, Topic.NOTICE, reason=said)
+        connection.execute(services.update().where(services.c.run == run).values(trouble=text))
+        if text:
+            self.enqueue(connection, now, "run-trouble", run, Topic.NOTICE, reason=text)
 
     def recharge(self, run: str, amount: Resources, now: datetime) -> Sequence[Problem]:
         """Charge another amount for a service from now on; return why not, empty when done.
@@ -301,5 +301,5 @@ def _each(spec: Mapping[str, Any]) -> Resources:
 
 
 def _scaling(spec: Mapping[str, Any]) -> Scaling | None:
-    said = (spec.get("serving") or {}).get("scaling")
-    return Scaling.model_validate(said) if said else None
+    reply = (spec.get("serving") or {}).get("scaling")
+    return Scaling.model_validate(reply) if reply else None

@@ -299,10 +299,10 @@ class RunStore(Base):
     def waits_for(self, connection: Connection, run: str, reasons: Sequence[Problem]) -> None:
         """Keep why a run waits, for people alone; a finished run waits for nothing."""
         row = run_row(connection, run)
-        said = [plain_document(reason.as_dict(), 1000) for reason in reasons[:MOST_REASONS]]
-        if row.waits_for != said:
+        messages = [plain_document(reason.as_dict(), 1000) for reason in reasons[:MOST_REASONS]]
+        if row.waits_for != messages:
             update = runs.update().where(runs.c.id == run, runs.c.phase != Phase.FINISHED)
-            connection.execute(update.values(waits_for=said))
+            connection.execute(update.values(waits_for=messages))
 
     def _finish(
         self, connection: Connection, row: Row[Any], outcome: Outcome, reason: str, now: datetime

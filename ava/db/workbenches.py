@@ -84,8 +84,8 @@ class WorkbenchStore(Base):
             return False
         if row.phase != Phase.ADMITTED or row.stop is not None:
             return False
-        said = {"stop": now, "reason": f"Stopped by {plain(by, 200)}."}
-        connection.execute(runs.update().where(runs.c.id == run).values(said))
+        report = {"stop": now, "reason": f"Stopped by {plain(by, 200)}."}
+        connection.execute(runs.update().where(runs.c.id == run).values(report))
         self.enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
         return True
 

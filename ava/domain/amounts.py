@@ -25,9 +25,9 @@ def number(name: str, value: int) -> str:
 
 def amount(name: str, value: int) -> str:
     """Return an amount that says itself what it is of: ``2 GPUs``, ``0.25 cores``, ``1.5 GiB``."""
-    said = number(name, value)
+    reply = number(name, value)
     if value >= UNLIMITED or name in ("memory", "storage", "disk"):
-        return said
+        return reply
     if name == "cpu":
-        return f"{said} core{'' if value == 1000 else 's'}"
-    return f"{said} GPU{'' if value == 1 else 's'}"
+        return f"{reply} core{'' if value == 1000 else 's'}"
+    return f"{reply} GPU{'' if value == 1 else 's'}"

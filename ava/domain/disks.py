@@ -90,9 +90,9 @@ def quantity(size: int) -> str:
 
 def growth(disk: Disk, claim: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the change of a claim that has its volume brought to what is wanted; None where it says so already."""
-    said = (claim["metadata"].get("annotations") or {}).get(SIZE)
+    reply = (claim["metadata"].get("annotations") or {}).get(SIZE)
     wanted = quantity(disk.wanted)
-    return None if said == wanted else {"metadata": {"annotations": {SIZE: wanted}}}
+    return None if reply == wanted else {"metadata": {"annotations": {SIZE: wanted}}}
 
 
 def node_of(claim: Mapping[str, Any] | None) -> str:
@@ -116,9 +116,9 @@ def disk_report(node: Mapping[str, Any] | None) -> DiskReport | None:
     if not any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions):
         return None
     try:
-        said = json.loads((node["metadata"].get("annotations") or {}).get(labels.VOLUMES, "{}"))
-        volumes = {str(name): int(mib) * STEP for name, mib in (said.get("volumes") or {}).items()}
-        return DiskReport(int(said.get("free", 0)) * STEP, volumes)
+        reply = json.loads((node["metadata"].get("annotations") or {}).get(labels.VOLUMES, "{}"))
+        volumes = {str(name): int(mib) * STEP for name, mib in (reply.get("volumes") or {}).items()}
+        return DiskReport(int(reply.get("free", 0)) * STEP, volumes)
     except (ValueError, TypeError, AttributeError):
         return DiskReport(0, {})
 

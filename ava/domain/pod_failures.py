@@ -60,14 +60,14 @@ def ended(terminated: dict[str, Any], memory: int | None = None) -> FailureReaso
     reason = str(terminated.get("reason") or "")
     if terminated.get("signal"):
         code = 128 + int(terminated["signal"])
-    said = _cut(terminated.get("message"))
+    reply = _cut(terminated.get("message"))
     if reason == "OOMKilled":
-        return FailureReason(reason, f"limit {memory / 2**30:.2f} GiB" if memory else said, code)
+        return FailureReason(reason, f"limit {memory / 2**30:.2f} GiB" if memory else reply, code)
     if code in (126, 127) and (
         reason == CANNOT_RUN or _INIT_FAILED.search(str(terminated.get("message") or ""))
     ):
-        return FailureReason(CANNOT_RUN, said or "not found in the image, or not executable", code)
-    return FailureReason(reason or ("Error" if code else "Completed"), said, code)
+        return FailureReason(CANNOT_RUN, reply or "not found in the image, or not executable", code)
+    return FailureReason(reason or ("Error" if code else "Completed"), reply, code)
 
 
 def waits(waiting: dict[str, Any]) -> FailureReason:

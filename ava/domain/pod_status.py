@@ -102,10 +102,10 @@ def _why(spec: Mapping[str, Any], status: Mapping[str, Any]) -> pod_failures.Fai
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         state = container.get("state") or {}
         if "terminated" in state:
-            said = pod_failures.ended(state["terminated"], memory)
-            if said.exit_code:
-                return said
-            quiet = said
+            reply = pod_failures.ended(state["terminated"], memory)
+            if reply.exit_code:
+                return reply
+            quiet = reply
         elif (state.get("waiting") or {}).get("reason") not in (
             None,
             "PodInitializing",
@@ -136,8 +136,8 @@ def _starts(status: Mapping[str, Any]) -> str:
 def _placed(status: Mapping[str, Any]) -> datetime | None:
     """Return when a pod was bound to its node; where the API server does not say, when the kubelet first saw it."""
     bound = [c for c in status.get("conditions") or [] if c.get("type") == "PodScheduled"]
-    said = bound[0].get("lastTransitionTime") if bound and bound[0].get("status") == "True" else None
-    return moment(said) or moment(status.get("startTime"))
+    reply = bound[0].get("lastTransitionTime") if bound and bound[0].get("status") == "True" else None
+    return moment(reply) or moment(status.get("startTime"))
 
 
 def _ended(status: Mapping[str, Any]) -> datetime | None:
@@ -151,8 +151,8 @@ def _ended(status: Mapping[str, Any]) -> datetime | None:
 def _memory(spec: Mapping[str, Any]) -> int | None:
     """Return the first container's memory limit, bytes, where it is a plain number (the operator writes no other)."""
     containers = spec.get("containers") or [{}]
-    said = str(((containers[0].get("resources") or {}).get("limits") or {}).get("memory", ""))
-    return int(said) if said.isdigit() else None
+    text = str(((containers[0].get("resources") or {}).get("limits") or {}).get("memory", ""))
+    return int(text) if text.isdigit() else None
 
 
 def _number(said: Any) -> int:

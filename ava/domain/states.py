@@ -121,8 +121,8 @@ def explain(pod: PodState) -> str:
         return ""
     where = f" on {pod.node}" if pod.node else ""
     words = shown(" ".join(pod.message.split()), 300)
-    said = f" ({words})" if words else ""
-    return f"Pod {pod.role} {pod.index}{where}: {why}{said}."
+    text = f" ({words})" if words else ""
+    return f"Pod {pod.role} {pod.index}{where}: {why}{text}."
 
 
 def _admitted(run: Run, pods: Sequence[PodState]) -> Shown:
@@ -162,14 +162,14 @@ def _wanted(run: Run) -> int:
 def _first(pods: Sequence[PodState]) -> str:
     """Return the best explanation there is, and how many more pods have one."""
     known = sorted(pods, key=lambda pod: not (pod.reason or pod.exit_code))
-    said = [text for pod in known if pod.reason not in pod_failures.STARTS and (text := explain(pod))]
+    messages = [text for pod in known if pod.reason not in pod_failures.STARTS and (text := explain(pod))]
     more = "more pods have trouble"
-    if not said:
-        said = [text for pod in known if (text := explain(pod))]
+    if not messages:
+        messages = [text for pod in known if (text := explain(pod))]
         more = "more pods are starting"
-    if not said:
+    if not messages:
         return ""
-    return said[0] + (f" {len(said) - 1} {more}." if len(said) > 1 else "")
+    return messages[0] + (f" {len(messages) - 1} {more}." if len(messages) > 1 else "")
 
 
 def _created(pods: Sequence[PodState], wanted: int) -> str:

@@ -196,18 +196,18 @@ class Program:
 
 async def again(look: Callable[[], Awaitable[object]], every: float) -> None:
     """Look again and again; what goes wrong is said once and tried again."""
-    told = ""
+    text = ""
     while True:
         try:
             await look()
-            told = ""
+            text = ""
         except (KubeError, ApiError, OSError, TimeoutError) as error:
-            if str(error) != told:
-                told = str(error)
-                log.warning("%s", told)
+            if str(error) != text:
+                text = str(error)
+                log.warning("%s", text)
         except Exception as error:
-            if str(error) != told:
-                told = str(error)
+            if str(error) != text:
+                text = str(error)
                 log.exception("a look failed")
         await asyncio.sleep(every)
 

@@ -122,18 +122,18 @@ class CacheStats:
         """Return where in the cache an HDFS is mounted none of whose namenodes answers, or why no master says so."""
         try:
             # The master asks each of them first, and waits for those most of a minute.
-            said = await self._ask(MOUNTS, {}, 5 * PATIENCE)
+            reply = await self._ask(MOUNTS, {}, 5 * PATIENCE)
         except NotReported as error:
             return error
-        entries = [entry for entry in said.get("mountPointInfos") or [] if isinstance(entry, dict)]
+        entries = [entry for entry in reply.get("mountPointInfos") or [] if isinstance(entry, dict)]
         dead = [e for e in entries if e.get("ufsType") == "hdfs" and e.get("ufsCapacityBytes") == NO_SPACE]
         return [str(entry.get("mountPoint")) for entry in dead]
 
     async def _list(self, path: str, most: int) -> list[dict[str, Any]]:
-        said = await self._ask(BROWSE, {"path": path, "offset": "0", "limit": str(most)}, PATIENCE)
-        if wrong := said.get("invalidPathError") or said.get("fatalError"):
+        reply = await self._ask(BROWSE, {"path": path, "offset": "0", "limit": str(most)}, PATIENCE)
+        if wrong := reply.get("invalidPathError") or reply.get("fatalError"):
             raise NothingThere(f"the cache has nothing at {path}: {str(wrong)[:200]}")
-        return [entry for entry in said.get("fileInfos") or [] if isinstance(entry, dict)]
+        return [entry for entry in reply.get("fileInfos") or [] if isinstance(entry, dict)]
 
     async def _ask(self, page: str, query: dict[str, str], seconds: float) -> dict[str, Any]:
         """Return the reply of the first master that gives one to a page; NotTold where none does."""
@@ -141,14 +141,14 @@ class CacheStats:
         for path in self._paths:
             try:
                 async with self.client.stream("GET", path + page, params=query, timeout=limit) as answer:
-                    said = await asyncio.to_thread(_decoded, await _whole(answer))
+                    reply = await asyncio.to_thread(_decoded, await _whole(answer))
             except KubeError as error:
                 why = f"status {error.code}" if error.code else error.reason
             except ValueError as error:
                 why = str(error) if isinstance(error, NotReported) else type(error).__name__
             else:
-                if not str(said.get("invalidPathError")).startswith(STANDBY):
-                    return said
+                if not str(reply.get("invalidPathError")).startswith(STANDBY):
+                    return reply
                 why = "no master leads"
         raise NotReported(f"the cache does not say what it holds: {why}")
 
@@ -192,10 +192,10 @@ async def _whole(answer: aiohttp.ClientResponse) -> bytes:
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
-    said = orjson.loads(body)
-    if not isinstance(said, dict):
+    reply = orjson.loads(body)
+    if not isinstance(reply, dict):
         raise NotReported("its answer is no object")
-    return said
+    return reply
 
 
 def _entries(said: list[dict[str, Any]]) -> tuple[list[str], list[tuple[int, int]]]:

@@ -168,11 +168,11 @@ def begin_upload(id: Ref, context: CurrentContext, caller: Someone, request: Req
     """
     one = find_changeable(context, caller, id)
     length = _number(request, "upload-length", LONGEST)
-    said = _metadata(request)
-    path = said.get("filename", "")
+    reply = _metadata(request)
+    path = reply.get("filename", "")
     # Kept as it was said, after it was looked at; what replaces a file is said when it is put in place.
     paths.parts(path, new=True)
-    if said.get("replace") == "0":
+    if reply.get("replace") == "0":
         _files(request).absent(one, path)
     with record_change(
         context, caller, "data-sets.change", f"data set {one.id}", upload=path[:200], length=length
@@ -186,8 +186,8 @@ def begin_upload(id: Ref, context: CurrentContext, caller: Someone, request: Req
 def show_upload(id: Ref, context: CurrentContext, caller: Someone, request: Request) -> Response:
     """Return how much of a file has come."""
     one, upload = _upload(context, caller, id)
-    said = {"upload-offset": str(_files(request).offset(one, upload)), "upload-length": str(upload.length)}
-    return Response(None, 200, TUS | said)
+    report = {"upload-offset": str(_files(request).offset(one, upload)), "upload-length": str(upload.length)}
+    return Response(None, 200, TUS | report)
 
 
 @routes.patch("/uploads/{id}", status_code=204)

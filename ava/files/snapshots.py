@@ -94,8 +94,8 @@ class Snapshots:
         """Return what the provisioner last said of a claim; events are forgotten after an hour, what they said is not."""
         fields = f"involvedObject.uid={uid},reason=ProvisioningFailed"
         found, _ = await self.client.list(EVENTS, self.namespace, fields=fields)
-        told = sorted(found, key=lambda event: str(event.get("lastTimestamp") or ""))
-        return str(told[-1].get("message") or "") if told else ""
+        reports = sorted(found, key=lambda event: str(event.get("lastTimestamp") or ""))
+        return str(reports[-1].get("message") or "") if reports else ""
 
     async def _remove(self, one: DataSet) -> None:
         """Take the claim away; its volume, the image and the snapshot's protection go with it."""

@@ -81,10 +81,10 @@ def from_status(code: int, status: dict[str, Any], where: str, retry_after: floa
     ``where`` is verb and path: what the reader needs to find the object.
     """
     reason = str(status.get("reason") or "")
-    said = str(status.get("message") or "").strip()[:1000]
+    reply = str(status.get("message") or "").strip()[:1000]
     if code == 409 and reason == "AlreadyExists":
         kind: type[KubeError] = AlreadyExists
     else:
         kind = _BY_CODE.get(code, Unavailable if code >= 500 else KubeError)
-    text = f"{where}: {code}{f' {reason}' if reason else ''}{f': {said}' if said else ''}"
+    text = f"{where}: {code}{f' {reason}' if reason else ''}{f': {reply}' if reply else ''}"
     return kind(text, code=code, reason=reason, retry_after=retry_after)

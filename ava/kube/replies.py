@@ -17,24 +17,24 @@ Object = dict[str, Any]
 def decode(raw: bytes, where: str) -> Object:
     """Return the object that a body is; Unavailable where it is none."""
     try:
-        said = orjson.loads(raw) if raw else {}
+        reply = orjson.loads(raw) if raw else {}
     except orjson.JSONDecodeError:
         raise Unavailable(f"{where}: the reply is not JSON", reason="BadReply") from None
-    if not isinstance(said, dict):
+    if not isinstance(reply, dict):
         raise Unavailable(f"{where}: the reply is not an object", reason="BadReply")
-    return said
+    return reply
 
 
 async def status_of(reply: aiohttp.ClientResponse) -> Object:
     """Return the ``Status`` that an error's body holds; empty where it holds none."""
     try:
-        said = orjson.loads(await reply.content.read(BODY))
+        answer = orjson.loads(await reply.content.read(BODY))
     except (orjson.JSONDecodeError, aiohttp.ClientError, TimeoutError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def retry_after(reply: aiohttp.ClientResponse) -> float | None:
     """Return after how many seconds the server wants to be asked again."""
-    said = reply.headers.get("Retry-After", "")
-    return float(said) if said.isdigit() else None
+    answer = reply.headers.get("Retry-After", "")
+    return float(answer) if answer.isdigit() else None

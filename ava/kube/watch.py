@@ -78,20 +78,20 @@ async def watch(
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=seconds + slack)
     async with client.stream("GET", path, params=params, timeout=timeout) as reply:
         async for line in _lines(reply.content, where):
-            said = _parse(line, where)
-            if said["type"] == "ERROR":
-                status = said.get("object") or {}
+            answer = _parse(line, where)
+            if answer["type"] == "ERROR":
+                status = answer.get("object") or {}
                 raise from_status(int(status.get("code") or 500), status, where)
-            if said["type"] in ("ADDED", "MODIFIED", "DELETED"):
-                yield Event(said["type"], said["object"])
+            if answer["type"] in ("ADDED", "MODIFIED", "DELETED"):
+                yield Event(answer["type"], answer["object"])
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
     """Decode one event; a line that was cut off by a broken connection is an error like the break itself."""
     try:
-        said = orjson.loads(line)
+        reply = orjson.loads(line)
     except orjson.JSONDecodeError:
-        said = None
-    if not isinstance(said, dict) or "type" not in said or not isinstance(said.get("object"), dict):
+        reply = None
+    if not isinstance(reply, dict) or "type" not in reply or not isinstance(reply.get("object"), dict):
         raise Unavailable(f"{where}: a line that is no event", reason="BadReply")
-    return said
+    return reply

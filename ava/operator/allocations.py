@@ -63,16 +63,16 @@ class Allocations:
 
     async def _tell(self, run: Run, found: Allocation, now: datetime) -> Run:
         goes_on = found.until is None
-        said = run.attempt, found.amount if goes_on else NOTHING
+        reply = run.attempt, found.amount if goes_on else NOTHING
         before = self._told.get(run.id)
-        if before == said and not (goes_on and run.started is None):
+        if before == reply and not (goes_on and run.started is None):
             return run
         if before is None and run.started is None and found.amount == NOTHING:
             # It never had anything.
             return run
         amount, since, until = found
         first = await self.threads(self.store.allocate, run.id, amount, now, since=since, until=until)
-        self._told[run.id] = said
+        self._told[run.id] = reply
         return replace(run, started=first)
 
     def forget(self, run: str) -> None:

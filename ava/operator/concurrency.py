@@ -18,7 +18,7 @@ async def gather_limited(work: Iterable[Callable[[], Awaitable[Any]]], width: in
         async with room:
             await each()
 
-    said = await asyncio.gather(*(one(each) for each in work), return_exceptions=True)
-    for error in said:
+    reply = await asyncio.gather(*(one(each) for each in work), return_exceptions=True)
+    for error in reply:
         if isinstance(error, BaseException):
             raise error

@@ -68,7 +68,7 @@ class Disks:
         """Bring all disks that are not as they should be a step on, and keep what is seen of them."""
         found = await self.threads(self.store.open_disks, self.name)
         there = {disk.definition for disk in found}
-        self._said = {id: said for id, said in self._said.items() if id in there}
+        self._said = {id: reply for id, reply in self._said.items() if id in there}
         await for_each("disks", found, self._look)
 
     async def _look(self, disk: Disk) -> None:
@@ -111,8 +111,8 @@ class Disks:
     def _settled(self, disk: Disk, says_so: bool) -> bool:
         """Whether the claim has said for SETTLED what is wanted: what its node had begun to give beyond that is reported."""
         wanted = disks.quantity(disk.wanted)
-        said, since = self._said.get(disk.definition, ("", self.now()))
-        if not says_so or said != wanted:
+        reply, since = self._said.get(disk.definition, ("", self.now()))
+        if not says_so or reply != wanted:
             self._said[disk.definition] = wanted, self.now()
             return False
         return self.now() - since >= SETTLED

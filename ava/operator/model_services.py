@@ -155,8 +155,8 @@ class ModelServices:
     async def _spec(self, run: Run, revision: int) -> Spec:
         known = self._specs.get((run.id, revision))
         if known is None:
-            said = await self.threads(self.store.revision, run.id, revision)
-            known = self._specs[run.id, revision] = Spec.model_validate(said)
+            reply = await self.threads(self.store.revision, run.id, revision)
+            known = self._specs[run.id, revision] = Spec.model_validate(reply)
         return known
 
     async def _front(self, run: Run, address: str, spec: Spec, specs: Mapping[int, Spec]) -> None:

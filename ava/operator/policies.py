@@ -66,9 +66,9 @@ def enders(spec: Spec) -> tuple[Role, ...]:
 
     TensorFlow's evaluator is left out too: it waits for checkpoints as long as it lives.
     """
-    said = tuple(role for role in spec.roles if role.ends_run)
-    if said:
-        return said
+    reply = tuple(role for role in spec.roles if role.ends_run)
+    if reply:
+        return reply
     if spec.distributed is Distributed.MPI and len(spec.roles) > 1:
         return (launcher(spec),)
     servers = {"ps", EVALUATOR} if spec.distributed is Distributed.TENSORFLOW else {"ps"}
@@ -102,14 +102,16 @@ def decide(
     limit = _limit(run, spec)
     failures = {place: state for place, state in states.items() if state.phase == "Failed"}
     refused = {place: state for place, state in failures.items() if pod_failures.refused(state.reason)}
-    told = {place: state for place, state in failures.items() if place not in refused}
-    end = _end(run, spec, told, pod_restarts) or _worn([s for _, s in sorted(refused.items())], pod_restarts)
+    report = {place: state for place, state in failures.items() if place not in refused}
+    end = _end(run, spec, report, pod_restarts) or _worn(
+        [s for _, s in sorted(refused.items())], pod_restarts
+    )
     if end is None and limit is not None and now >= limit:
         end = Finish(Outcome.TIMED_OUT, f"It ran for its time limit of {spec.time_limit} s.")
     if end is not None:
         return end
     # Only now those that are gone without a word: of a run that ends for another cause they were taken away.
-    failed = told | {p: _lost(s) for p, s in states.items() if _is_lost(p, s, present)}
+    failed = report | {p: _lost(s) for p, s in states.items() if _is_lost(p, s, present)}
     again = _of(spec, failed, Policy.RESTART_RUN)
     return (
         _end(run, spec, failed, pod_restarts)

@@ -109,11 +109,11 @@ class Reconciler:
 
     async def _admitted(self, run: Run, spec: Spec) -> float | None:
         if run.kind is Kind.SERVICE and spec.serving is not None:
-            said = await self.replicas.step(run, spec, self.now())
+            reply = await self.replicas.step(run, spec, self.now())
             return (
-                await self._end(run, said, self.cluster.run_pods(run.id))
-                if isinstance(said, Finish)
-                else said
+                await self._end(run, reply, self.cluster.run_pods(run.id))
+                if isinstance(reply, Finish)
+                else reply
             )
         there = self.cluster.run_pods(run.id)
         mine = {place_of(pod): pod for pod in there if _attempt(pod) == run.attempt}

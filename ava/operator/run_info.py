@@ -34,11 +34,11 @@ class RunInfo(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Tell of each pod that has GPUs and a node, and has not ended."""
         found = GaugeMetricFamily("ava_run_info", "1 for each pod with GPUs: whose it is", labels=_NAMES)
-        told = 0
+        report = 0
         for pod in self.pods():
-            if told < MOST and _has_gpus(pod):
+            if report < MOST and _has_gpus(pod):
                 found.add_metric(_values(pod), 1)
-                told += 1
+                report += 1
         yield found
 
 
@@ -51,5 +51,5 @@ def _has_gpus(pod: Object) -> bool:
 def _values(pod: Object) -> list[str]:
     meta = pod["metadata"]
     marks, notes = meta.get("labels") or {}, meta.get("annotations") or {}
-    told = [marks.get(key, "") for key in (labels.RUN, labels.OWNER, labels.GROUP)]
-    return [meta["uid"], *told, notes.get(NAME, ""), marks.get(KIND, "")]
+    reports = [marks.get(key, "") for key in (labels.RUN, labels.OWNER, labels.GROUP)]
+    return [meta["uid"], *reports, notes.get(NAME, ""), marks.get(KIND, "")]

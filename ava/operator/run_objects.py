@@ -156,8 +156,8 @@ class RunObjects:
     async def keep(self, kind: Kind, body: Object, space: str) -> None:
         """Make an object, or bring it to what is wanted now."""
         notes = body["metadata"].setdefault("annotations", {})
-        said = orjson.dumps([notes, body["spec"]], option=orjson.OPT_SORT_KEYS)
-        notes[DIGEST] = digest = hashlib.sha256(said).hexdigest()[:16]
+        reply = orjson.dumps([notes, body["spec"]], option=orjson.OPT_SORT_KEYS)
+        notes[DIGEST] = digest = hashlib.sha256(reply).hexdigest()[:16]
         there = self.cluster.made[kind].objects.get((space, body["metadata"]["name"]))
         there = there or await self.cluster.make(kind, body, space)
         meta = there["metadata"]

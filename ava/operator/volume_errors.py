@@ -61,8 +61,8 @@ class VolumeErrors:
         meta = pod["metadata"]
         fields = f"involvedObject.uid={meta['uid']},reason={UNMOUNTED}"
         found, _ = await self.cluster.client.list(EVENTS, meta["namespace"], fields=fields)
-        told = sorted(found, key=lambda event: str(event.get("lastTimestamp") or ""))
-        texts = [str(event.get("message") or "") for event in told]
+        reports = sorted(found, key=lambda event: str(event.get("lastTimestamp") or ""))
+        texts = [str(event.get("message") or "") for event in reports]
         # That the time is over is said as well, and says nothing.
         own = [text.partition(SAID)[2] for text in texts if SAID in text]
         return FailureReason(UNMOUNTED, (own or texts)[-1][:500]) if texts else None

@@ -119,16 +119,16 @@ class ConditionReporter:
                     log.exception("reasons of %s", key)
 
     async def _write(self, gang: Gang, problems: list[Problem]) -> None:
-        said = orjson.dumps([p.as_dict() for p in problems]).decode()
+        text = orjson.dumps([p.as_dict() for p in problems]).decode()
         new = False
         for pod in gang.pods:
             thing = self._thing(pod.key)
-            if thing is None or thing["spec"].get("nodeName") or self._told(pod.key) == said:
+            if thing is None or thing["spec"].get("nodeName") or self._told(pod.key) == text:
                 continue
             new = True
             namespace, _, name = pod.key.partition("/")
             try:
-                await self._client.patch(PODS, name, body(thing, said, problems), namespace, sub="status")
+                await self._client.patch(PODS, name, body(thing, text, problems), namespace, sub="status")
             except KubeError as error:
                 log.debug("reasons of %s: %s", pod.key, error)
             await asyncio.sleep(self._pause)
@@ -146,8 +146,8 @@ class ConditionReporter:
 
     def _told(self, key: str) -> str:
         thing = self._thing(key)
-        said = ((thing or {}).get("metadata", {}).get("annotations") or {}).get(labels.REASON, "")
-        return "" if said == _NONE else str(said)
+        reply = ((thing or {}).get("metadata", {}).get("annotations") or {}).get(labels.REASON, "")
+        return "" if reply == _NONE else str(reply)
 
     def _run(self, key: str) -> str:
         thing = self._thing(key)

@@ -22,16 +22,16 @@ def _source(value: Any) -> Any:
     """Return a source, a folder where no kind is said; Wrong with all that is wrong, each at its own field."""
     if not isinstance(value, dict):
         return value
-    said = {"kind": "folder", **value}
+    report = {"kind": "folder", **value}
     try:
-        return source(said)
+        return source(report)
     except ValidationError as error:
         # pydantic puts the kind before each place, and tells of a wrong kind at the source itself.
         kinds = ", ".join(map(repr, KINDS))
         unknown = {
             "type": "literal_error",
             "loc": ("kind",),
-            "input": said["kind"],
+            "input": report["kind"],
             "ctx": {"expected": kinds},
         }
         rows = error.errors(include_url=False)

@@ -18,8 +18,8 @@ from ava.services.runs import capacity
 def show_cluster(context: Context, caller: Caller) -> ClusterOut:
     """Return the nodes, their GPU models and what is free on them, as the scheduler last said (A-SC8)."""
     authorize(context, caller, "cluster.show")
-    signs, told = context.store.heartbeats(), capacity.known(context)
-    seen = [signs[part(name)][0] for name in told if part(name) in signs]
+    signs, report = context.store.heartbeats(), capacity.known(context)
+    seen = [signs[part(name)][0] for name in report if part(name) in signs]
     pools = usable(context.store.pools())
     fresh = bool(seen) and context.clock() - min(seen) <= STALE
     nodes = [
@@ -33,7 +33,7 @@ def show_cluster(context: Context, caller: Caller) -> ClusterOut:
             capacity=serializers.amounts(place.size),
             free=serializers.amounts(place.free),
         )
-        for name, room in sorted(told.items())
+        for name, room in sorted(report.items())
         for place in room.nodes
     ]
     oldest: datetime | None = min(seen) if seen else None

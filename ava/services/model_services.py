@@ -15,7 +15,7 @@ def _shown(context: Context, caller: Caller, run: Run) -> ServiceOut:
     store, domain = context.store, context.config.services_domain
     known = store.service(run.id)
     pods = store.pods([run.id]).get(run.id, ())
-    said = run.spec.get("serving") or {}
+    report = run.spec.get("serving") or {}
     return ServiceOut(
         run=run.id,
         wanted=known.wanted,
@@ -23,7 +23,7 @@ def _shown(context: Context, caller: Caller, run: Run) -> ServiceOut:
         revision=known.target,
         settled=known.settled,
         address=f"https://{known.address}.{domain}/" if domain else None,
-        access=str(said.get("access", "group")),
+        access=str(report.get("access", "group")),
         charged=serializers.amounts(run.asks),
         scaled=known.scaled,
         trouble=known.trouble,

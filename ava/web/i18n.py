@@ -44,7 +44,7 @@ def _texts(language: str) -> Catalog | None:
 def sentences(language: str) -> Sentences:
     """Return what a language has for the API's sentences."""
     rows = [(m.id, m.string) for m in _texts(language) or () if m.context == CONTEXT]
-    return Sentences((str(text), str(said)) for text, said in rows)
+    return Sentences((str(text), str(reply)) for text, reply in rows)
 
 
 @cache
@@ -110,15 +110,15 @@ class Translator:
         """Return how long ago (or in how long) something is."""
         if abs((value - now).total_seconds()) < JUST:
             return self(N_("just now"))
-        said: str = format_timedelta(value - now, add_direction=True, locale=self.language, threshold=1.2)
-        return said
+        reply: str = format_timedelta(value - now, add_direction=True, locale=self.language, threshold=1.2)
+        return reply
 
     def lasting(self, begin: datetime, end: datetime) -> str:
         """Return how long something took."""
-        said: str = format_timedelta(end - begin, locale=self.language, threshold=1.2)
-        return said
+        reply: str = format_timedelta(end - begin, locale=self.language, threshold=1.2)
+        return reply
 
     def number(self, value: float, digits: int = 2) -> str:
         """Return a number with so many digits after the point at most."""
-        said: str = format_decimal(round(value, digits), locale=self.language)
-        return said
+        reply: str = format_decimal(round(value, digits), locale=self.language)
+        return reply

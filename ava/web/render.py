@@ -75,8 +75,8 @@ def page(words: Translator, template: str, now: datetime, data: Mapping[str, Any
     def ago(value: datetime | None) -> Markup:
         if value is None:
             return Markup("—")
-        said, whole = words.ago(value, now), words.time(value)
-        return Markup('<time datetime="{}" title="{}">{}</time>').format(value.isoformat(), whole, said)
+        reply, whole = words.ago(value, now), words.time(value)
+        return Markup('<time datetime="{}" title="{}">{}</time>').format(value.isoformat(), whole, reply)
 
     given = {"now": now, "ago": ago, "problems": (), "errors": {}}
     return environment(words.language).get_template(template).render(given | dict(data))

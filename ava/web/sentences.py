@@ -64,9 +64,9 @@ class Sentences:
     """
 
     def __init__(self, rows: Iterable[tuple[str, str]]) -> None:
-        held = [(text, said) for text, said in rows if said]
-        self._plain = {text: said for text, said in held if "{}" not in text}
-        parts = [(text.split("{}"), said) for text, said in held if "{}" in text]
+        held = [(text, reply) for text, reply in rows if reply]
+        self._plain = {text: reply for text, reply in held if "{}" not in text}
+        parts = [(text.split("{}"), reply) for text, reply in held if "{}" in text]
         # What says more itself is compared first.
         self._parts = sorted(parts, key=lambda row: -sum(map(len, row[0])))
         self._say = lru_cache(2000)(self._search)
@@ -82,18 +82,18 @@ class Sentences:
     def _search(self, text: str, deep: int) -> str:
         if not text or len(text) > 4000 or deep > _DEEP:
             return ""
-        if (said := self._plain.get(text)) is not None:
-            return said
+        if (reply := self._plain.get(text)) is not None:
+            return reply
         several = re.split(r"(?<=\.) (?=[A-Z])", text)
         whole = [self._say(one, 0) for one in several] if len(several) > 1 else []
         if whole and all(whole):
             return "".join(whole)
-        for parts, said in self._parts:
+        for parts, reply in self._parts:
             # A part of a sentence is nothing by itself.
             if (
                 deep or parts[-1].endswith(".") or (parts[0][:1].isupper() and parts[-2].endswith(": "))
             ) and (values := fitting(parts, text)) is not None:
-                return said.format(*(self._say(value, deep + 1) or value for value in values))
+                return reply.format(*(self._say(value, deep + 1) or value for value in values))
         return ""
 
 

@@ -72,11 +72,11 @@ def _command(args: dict[str, object]) -> dict[str, object]:
         return {"stdout": "4", "stdout_lines": ["4"]}
     if words.endswith(" --help"):
         return {"stdout": "cluster.tls-config"}
-    told = next((said for start, said in COMMANDS.items() if words.startswith(start)), "")
+    report = next((reply for start, reply in COMMANDS.items() if words.startswith(start)), "")
     text = (
         NAMES.get(os.environ.get("SSH_CONNECTION", "").split(" ")[2:3][0], "")
         if words.startswith("hostname")
-        else told
+        else report
     )
     return {"stdout": text, "stdout_lines": text.splitlines()}
 

@@ -95,36 +95,36 @@ def look(place, now=None, complain=print):
     if since is None:
         since = int(now)
         place.remember("since", {"at": since})
-    told = {"looked_timestamp_seconds": int(now)}
+    report = {"looked_timestamp_seconds": int(now)}
     verified = place.remembered("verify")
     # Each node tells what it verified itself, whoever is the primary now; alerts take the newest of all.
-    told["verified_timestamp_seconds"] = verified.get("good_at", since)
-    told["verify_failed"] = 0 if verified.get("good", True) else 1
+    report["verified_timestamp_seconds"] = verified.get("good_at", since)
+    report["verify_failed"] = 0 if verified.get("good", True) else 1
     for name, key in (("verify_seconds", "seconds"), ("verify_lag_seconds", "lag_s")):
         if verified.get(key) is not None:
-            told[name] = verified[key]
+            report[name] = verified[key]
     why = ""
     if place.role() == "primary":
         place.sql(HEARTBEAT)
-        archived, told["archive_failing"], waiting, current = archiver(place)
-        told["archive_timestamp_seconds"] = archived
-        told["archive_waiting_bytes"] = waiting * SEGMENT_BYTES
+        archived, report["archive_failing"], waiting, current = archiver(place)
+        report["archive_timestamp_seconds"] = archived
+        report["archive_waiting_bytes"] = waiting * SEGMENT_BYTES
         tried = place.remembered("backup").get("failed_at", 0)
-        told["backup_failed"] = 1 if tried else 0
+        report["backup_failed"] = 1 if tried else 0
         try:
             backups = place.backups()
         except BackupError as error:
             complain("The repository of backups does not answer: %s" % error)
-            told["repository_answers"] = 0
+            report["repository_answers"] = 0
         else:
             newest = max(backups, key=lambda one: one["timestamp"]["stop"]) if backups else None
             dropped = dropped_at(place)
-            told["repository_answers"], told["backups"] = 1, len(backups)
-            told["backup_timestamp_seconds"] = newest["timestamp"]["stop"] if newest else since
-            told["backup_bytes"] = newest["info"]["size"] if newest else 0
-            told["archive_dropped"] = 1 if dropped > (newest["timestamp"]["start"] if newest else 0) else 0
+            report["repository_answers"], report["backups"] = 1, len(backups)
+            report["backup_timestamp_seconds"] = newest["timestamp"]["stop"] if newest else since
+            report["backup_bytes"] = newest["info"]["size"] if newest else 0
+            report["archive_dropped"] = 1 if dropped > (newest["timestamp"]["start"] if newest else 0) else 0
             why = due(backups, now, place["hour"], current, dropped, tried)
-    tell(place["metrics"], told)
+    tell(place["metrics"], report)
     return why
 
 

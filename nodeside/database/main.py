@@ -61,7 +61,7 @@ def done(place, given):
 
 def listed(place):
     """Return the backups, and what is between them: from when on a restore is possible."""
-    told = [
+    reports = [
         {
             "label": one["label"],
             "type": one["type"],
@@ -73,7 +73,7 @@ def listed(place):
         }
         for one in place.backups()
     ]
-    return {"backups": told}
+    return {"backups": reports}
 
 
 def main(argv=None):
@@ -91,9 +91,9 @@ def main(argv=None):
             if place.role() == "primary" and place.members() > 1:
                 return 0
             given.anywhere = True
-        told = done(place, given)
+        report = done(place, given)
     except BackupError as error:
         print("avadm-database: %s" % error, file=sys.stderr)
         return 2
-    print(json.dumps(told, sort_keys=True))
-    return 1 if given.verb == "verify" and not told["good"] else 0
+    print(json.dumps(report, sort_keys=True))
+    return 1 if given.verb == "verify" and not report["good"] else 0

@@ -44,8 +44,8 @@ class Place:
         """Run a program as postgres, and return its output; BackupError with its own words where it fails."""
         code, out, err = self.call(list(argv), timeout, stdin, "postgres")
         if code != 0:
-            said = " ".join((err.strip() or out.strip()).split())[-1500:]
-            raise BackupError("`%s` ended with %d: %s" % (" ".join(argv[:4]), code, said or "no word"))
+            reply = " ".join((err.strip() or out.strip()).split())[-1500:]
+            raise BackupError("`%s` ended with %d: %s" % (" ".join(argv[:4]), code, reply or "no word"))
         return out
 
     def pgbackrest(self, *words, **options):
@@ -67,8 +67,8 @@ class Place:
         if socket:
             argv.append("--host=" + socket)
         # The owner of a database may set where names are looked for first: functions of his would run as the administrator.
-        told = self.as_postgres(argv, timeout, "SET search_path = pg_catalog;\n%s\n" % text)
-        return told.strip("\n").split("\n") if told.strip("\n") else []
+        report = self.as_postgres(argv, timeout, "SET search_path = pg_catalog;\n%s\n" % text)
+        return report.strip("\n").split("\n") if report.strip("\n") else []
 
     def role(self):
         """Return what this node's Patroni says that it is: primary, standby, or "" where it does not say."""
@@ -89,15 +89,15 @@ class Place:
         Raises:
             BackupError: the repository does not answer, or has nothing of this stanza.
         """
-        told = json.loads(self.pgbackrest("info", "--output=json", timeout=120))
-        if not told or told[0]["status"]["code"] not in (0, 2):
-            said = told[0]["status"]["message"] if told else "nothing"
+        report = json.loads(self.pgbackrest("info", "--output=json", timeout=120))
+        if not report or report[0]["status"]["code"] not in (0, 2):
+            text = report[0]["status"]["message"] if report else "nothing"
             raise BackupError(
                 "the repository says: %s. Remedy: `avadm apply backups`, and see that the store answers"
-                % said
+                % text
             )
         # Code 2: a stanza without a backup yet.
-        return [one for one in told[0]["backup"] if not one.get("error")]
+        return [one for one in report[0]["backup"] if not one.get("error")]
 
     def remembered(self, name):
         """Return what was remembered under a name; {} where nothing was."""

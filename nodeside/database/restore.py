@@ -174,9 +174,9 @@ def forget(place):
         # Of one that was killed the lease has to end first: it asks for the leader's name as well.
         if left > 1:
             time.sleep(FORGET_S)
-    said = " ".join((err or out).split())[-300:]
+    reply = " ".join((err or out).split())[-300:]
     raise BackupError(
-        "what Patroni keeps in etcd was not removed: %s. Remedy: `avadm doctor --only etcd`" % said
+        "what Patroni keeps in etcd was not removed: %s. Remedy: `avadm doctor --only etcd`" % reply
     )
 
 

@@ -103,11 +103,11 @@ class Scratch:
         begun = time.monotonic()
         while time.monotonic() < begun + timeout:
             if self.place.call(self.argv("status"), 30, None, "postgres")[0] != 0:
-                said = self.said()
-                if STOPPED in said and DOWN in said:
+                reply = self.said()
+                if STOPPED in reply and DOWN in reply:
                     return False
                 # At first it has told nobody yet that it runs.
-                if DOWN in said or self.ended() or time.monotonic() > begun + GRACE_S:
+                if DOWN in reply or self.ended() or time.monotonic() > begun + GRACE_S:
                     raise BackupError(
                         "the restored server ended: %s" % (self.ended() or "its log says nothing")
                     )

@@ -65,9 +65,9 @@ def facts(sql, rows):
     """
     found = {}
     for database in sql(DATABASES, "postgres"):
-        told = dict(json.loads(line) for line in sql(rows, database))
-        found[database] = {"rows": told}
-        if "public.alembic_version" in told:
+        report = dict(json.loads(line) for line in sql(rows, database))
+        found[database] = {"rows": report}
+        if "public.alembic_version" in report:
             found[database]["revision"] = sql(REVISION, database)
     return found
 

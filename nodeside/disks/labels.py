@@ -35,8 +35,8 @@ def marks(machine, device):
                     block = content.read_at(
                         handle, place, min(READ if place == start else 4096, length - place)
                     )
-                    said = label(block, unread, place)
-                    for one in said + (volumes(block, unread, place) if place == start else []):
+                    reply = label(block, unread, place)
+                    for one in reply + (volumes(block, unread, place) if place == start else []):
                         found.setdefault(one["fsid"], one)
     finally:
         os.close(handle)

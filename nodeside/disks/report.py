@@ -123,5 +123,5 @@ def content(machine, device):
         return [str(error)]
     rc, out, _err = machine.run(["blkid", "-p", "-o", "export", device.real])
     values = dict(line.partition("=")[::2] for line in out.splitlines()) if rc == 0 else {}
-    told = [values[key] for key in ("TYPE", "PTTYPE") if values.get(key)]
-    return found or told
+    reports = [values[key] for key in ("TYPE", "PTTYPE") if values.get(key)]
+    return found or reports

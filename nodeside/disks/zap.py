@@ -38,10 +38,10 @@ def look(given, machine=None):
     machine = machine or Machine(report.run)
     device = found(machine, given)
     try:
-        told = labels.marks(machine, device) if device.real else {"osds": [], "unread": ""}
+        reported = labels.marks(machine, device) if device.real else {"osds": [], "unread": ""}
     except Exception as error:  # whatever it was: what ceph has there is not known
-        told = {"osds": [], "unread": "it cannot be read: %s" % error}
-    return dict(told, reasons=device.reasons)
+        reported = {"osds": [], "unread": "it cannot be read: %s" % error}
+    return dict(reported, reasons=device.reasons)
 
 
 def found(machine, given):

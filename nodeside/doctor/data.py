@@ -77,10 +77,10 @@ def figures(name, timer, names):
 
 def objects(params):
     """Whether this node's gateway and the virtual address answer, and what users have by the last count."""
-    told, authority = params["objects"], "/etc/avadm/objects/ca.crt"
+    report, authority = params["objects"], "/etc/avadm/objects/ca.crt"
     return {
-        "gateway": answer(params["address"], told["port"], "/", authority),
-        "address": answer(told["vip"], told["port"], "/", authority) if told["vip"] else None,
+        "gateway": answer(params["address"], report["port"], "/", authority),
+        "address": answer(report["vip"], report["port"], "/", authority) if report["vip"] else None,
         "usage": figures("avadm-objects-usage.prom", "avadm-objects-usage.timer", USAGE),
     }
 
@@ -91,8 +91,8 @@ def database(params):
     argv = ["curl", "--silent", "--show-error", "--fail", "--noproxy", "*", "--max-time", "15"]
     code, out, err = call(argv + ["--cacert", "/etc/patroni/ca.crt", url], 20)
     if code != 0:
-        said = (err.strip().splitlines() or ["curl ended with %d" % code])[0]
-        return {"said": "%s: %s" % (url, said[:LONG_LINE]), "members": {}}
+        reply = (err.strip().splitlines() or ["curl ended with %d" % code])[0]
+        return {"said": "%s: %s" % (url, reply[:LONG_LINE]), "members": {}}
     members = json.loads(out).get("members", [])
     return {"said": "", "members": dict((m["name"], [m.get("role"), m.get("state")]) for m in members)}
 

@@ -181,10 +181,10 @@ def journal(params):
     found = {}
     known = [(name, re.compile(pattern, re.I)) for name, pattern in sorted(params["patterns"].items())]
     # What sudo and this very probe were told is no trouble, though it may name one.
-    told = re.compile(r"^\S+ \S+ (sudo|sshd|python\S*|ansible\S*)(\[\d+\])?:")
+    report = re.compile(r"^\S+ \S+ (sudo|sshd|python\S*|ansible\S*)(\[\d+\])?:")
     for line in out.split("\n"):
         for name, pattern in known:
-            if pattern.search(line) and not told.match(line):
+            if pattern.search(line) and not report.match(line):
                 row = found.setdefault(name, {"count": 0, "last": "", "age_s": 0})
                 row["count"] += 1
                 row["last"] = line[:LONG_LINE]

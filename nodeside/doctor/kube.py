@@ -111,14 +111,14 @@ def kubernetes(params):
             row["pods"] += 1
             row["addressed"] += bool(p["status"].get("podIP")) and not p["spec"].get("hostNetwork", False)
             row["gpus"] += sum(asked_gpus(c) for c in p["spec"]["containers"])
-    told = [row for row in (pod_trouble(p, now) for p in pods) if row]
+    reports = [row for row in (pod_trouble(p, now) for p in pods) if row]
     return {
         "version": json.loads(kubectl("get", "--raw=/version"))["gitVersion"].lstrip("v"),
         "since": moment(origin["metadata"]["creationTimestamp"]),
         "nodes": dict((n["metadata"]["name"], node_state(n)) for n in nodes),
         "counts": counts,
-        "pods": told[:POD_FIELDS],
-        "troubled": len(told),
+        "pods": reports[:POD_FIELDS],
+        "troubled": len(reports),
         "events": warnings(events, now - params["window"]),
     }
 
@@ -243,9 +243,9 @@ def warnings(events, since):
 
 def ava(params):
     """The platform: its deployments and pods, who acts of operator and scheduler (twice, to see a renewal), and the way in."""
-    told = params["ava"]
-    space = "/api/v1/namespaces/" + told["namespace"]
-    first = leases(space, told["leases"])
+    report = params["ava"]
+    space = "/api/v1/namespaces/" + report["namespace"]
+    first = leases(space, report["leases"])
     pods = {}
     for pod in listed(space + "/pods?labelSelector=app%3Dava"):
         part, status = pod["metadata"]["labels"].get("part", ""), pod.get("status", {})
@@ -254,13 +254,13 @@ def ava(params):
         row["ready"] += any(ready)
         row["nodes"].append(pod["spec"].get("nodeName", ""))
         row["restarts"] += sum(c.get("restartCount", 0) for c in status.get("containerStatuses") or [])
-    wanted = "/apis/apps/v1/namespaces/" + told["namespace"] + "/deployments?labelSelector=app%3Dava"
+    wanted = "/apis/apps/v1/namespaces/" + report["namespace"] + "/deployments?labelSelector=app%3Dava"
     deployed = dict((d["metadata"]["name"], d["spec"].get("replicas", 1)) for d in listed(wanted))
     return {
         "deployed": deployed,
         "pods": pods,
-        "leases": [first, leases(space, told["leases"])],
-        "way": way_in(told),
+        "leases": [first, leases(space, report["leases"])],
+        "way": way_in(report),
     }
 
 
@@ -291,5 +291,5 @@ def way_in(told):
         # Of a certificate of the site's own without its authority: what the system trusts.
         own = [] if trusted == "" else ["--cacert", "/etc/kubernetes/pki/ca.crt"]
         code, out, err = call(argv + own + [url], 20)
-    said = (err.strip().splitlines() or ["curl ended with %d" % code])[0] if code else ""
-    return {"status": int(out) if code == 0 and out.isdigit() else 0, "said": said[:LONG_LINE]}
+    text = (err.strip().splitlines() or ["curl ended with %d" % code])[0] if code else ""
+    return {"status": int(out) if code == 0 and out.isdigit() else 0, "said": text[:LONG_LINE]}

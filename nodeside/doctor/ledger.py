@@ -35,8 +35,8 @@ def ava_ledger(params):
     if code == 0:
         code, out, err = call(psql + [SQL], 30)
     if code != 0:
-        said = (err.strip().splitlines() or ["psql ended with %d" % code])[0]
-        return {"said": said[:LONG_LINE], "primary": True, "drift": [], "runs": {}}
+        reply = (err.strip().splitlines() or ["psql ended with %d" % code])[0]
+        return {"said": reply[:LONG_LINE], "primary": True, "drift": [], "runs": {}}
     found = json.loads(out)
     return {"said": "", "primary": True, "drift": found["drift"] or [], "runs": found["runs"] or {}}
 

@@ -31,8 +31,8 @@ def ask(params):
             found[name] = part(name)(params)
         except Exception as error:
             # Not str(error): python 2 cannot write every text as bytes.
-            said = error.args[0] if isinstance(error, Failed) and error.args else repr(error)
-            errors[name] = said[:LONG_LINE]
+            text = error.args[0] if isinstance(error, Failed) and error.args else repr(error)
+            errors[name] = text[:LONG_LINE]
 
     threads = []
     for name in sorted(params["parts"]):

@@ -102,17 +102,17 @@ def ceph(_):
     """The cluster: health with details, quorum, OSDs with addresses, file systems, how often each OSD has booted lately."""
     asked, close = connected()
     try:
-        said = dict((name, json.loads(asked(command))) for name, command in CEPH.items())
+        report = dict((name, json.loads(asked(command))) for name, command in CEPH.items())
         log = asked(LOG)
     finally:
         close()
-    status, dump = said["status"], said["dump"]
-    checks = said["health"].get("checks", {})
+    status, dump = report["status"], report["dump"]
+    checks = report["health"].get("checks", {})
     quorum = status.get("quorum_names", [])
     monitors = [m["name"] for m in status.get("monmap", {}).get("mons", [])]
     return {
         "fsid": status.get("fsid"),
-        "health": said["health"].get("status", "?"),
+        "health": report["health"].get("status", "?"),
         "checks": dict(
             (
                 code,
@@ -131,8 +131,8 @@ def ceph(_):
             (str(o["osd"]), {"up": o["up"], "in": o["in"], "address": host(o)}) for o in dump["osds"]
         ),
         "flags": dump.get("flags", ""),
-        "versions": said["versions"].get("overall", {}),
-        "filesystems": [f["mdsmap"]["fs_name"] for f in said["fs"].get("filesystems", [])],
+        "versions": report["versions"].get("overall", {}),
+        "filesystems": [f["mdsmap"]["fs_name"] for f in report["fs"].get("filesystems", [])],
         "boots": boots(log, time.time()),
     }
 

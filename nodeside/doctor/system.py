@@ -45,9 +45,9 @@ def must(argv, seconds=SHORT):
     """Return a program's output; Failed where it is not there or fails."""
     code, out, err = call(argv, seconds)
     if code != 0:
-        said = (err.strip() or out.strip()).splitlines()[-1:] or ["exit %d" % code]
+        messages = (err.strip() or out.strip()).splitlines()[-1:] or ["exit %d" % code]
         slow = " (killed after %d s)" % seconds if code in (137, -9) else ""
-        raise Failed("%s: %s%s" % (argv[0], said[0][:LONG_LINE], slow))
+        raise Failed("%s: %s%s" % (argv[0], messages[0][:LONG_LINE], slow))
     return out
 
 

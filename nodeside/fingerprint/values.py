@@ -157,9 +157,13 @@ class Node(ObjectStore, Containers):
 
     def filter(self, program):
         """Whether the kernel has the rules that were kept."""
-        said = json.loads(call(program, "status"))
+        reply = json.loads(call(program, "status"))
         return (
-            "as kept" if said["same"] else "!not the rules that were kept" if said["loaded"] else "!no rules"
+            "as kept"
+            if reply["same"]
+            else "!not the rules that were kept"
+            if reply["loaded"]
+            else "!no rules"
         )
 
     def swap(self, _):

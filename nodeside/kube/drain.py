@@ -119,9 +119,9 @@ class Drain(object):
         if self.cordoned() is wanted:
             return False
         verb = "cordon" if wanted else "uncordon"
-        said = self.kubectl(verb, self.name)
+        reply = self.kubectl(verb, self.name)
         if self.cordoned() is not wanted:
-            raise DrainError("kubectl %s %s had no effect: %s" % (verb, self.name, said.strip()[-600:]))
+            raise DrainError("kubectl %s %s had no effect: %s" % (verb, self.name, reply.strip()[-600:]))
         return True
 
     def pods(self):

@@ -148,7 +148,7 @@ class Pinger(object):
 
     def untold(self):
         """Return the peers that answer, but of which no full frame came back yet."""
-        return [i for i, told in enumerate(self.full) if told is None and self.times[i]]
+        return [i for i, report in enumerate(self.full) if report is None and self.times[i]]
 
 
 def connects(address, port):

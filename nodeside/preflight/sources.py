@@ -110,8 +110,8 @@ def package_sources(call, proxy, options):
     if code != 0:
         raise RuntimeError(err.strip()[-300:])
     if not proxy:
-        said = re.findall(r'^Acquire::(https?)::Proxy "([^"]+)"', call("apt-config", "dump")[1], re.M | re.I)
-        proxies = dict((scheme.lower(), url) for scheme, url in said if url.upper() != "DIRECT")
+        reply = re.findall(r'^Acquire::(https?)::Proxy "([^"]+)"', call("apt-config", "dump")[1], re.M | re.I)
+        proxies = dict((scheme.lower(), url) for scheme, url in reply if url.upper() != "DIRECT")
     else:
         proxies = {"http": proxy, "https": proxy}
     opener = build_opener(ProxyHandler(proxies))

@@ -161,8 +161,8 @@ def main():
     given = settings(parser.parse_args().settings)
     limits, percent = given["limits"], int(given["room_percent"])
     # Two of them: what is remembered of manifests is not shared between threads.
-    watched, told = Storage(given["storage"]), Storage(given["storage"])
+    watched, report = Storage(given["storage"]), Storage(given["storage"])
     threading.Thread(target=watch, args=(watched, limits, percent, say), daemon=True).start()
     address, _, port = given["listen"].rpartition(":")
-    made = handler(told, limits, percent, given["client"])
+    made = handler(report, limits, percent, given["client"])
     Secured((address, int(port)), made, context(given)).serve_forever()

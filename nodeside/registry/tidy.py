@@ -65,9 +65,9 @@ def main():
         return
     from .serve import settings
 
-    told = settings(given.settings)
+    report = settings(given.settings)
     # Where the disk is short, any byte is worth it: nobody can push anyway.
-    least = given.least if room(given.storage, int(told["room_percent"])) else 1
-    why = due(Storage(given.storage), told["limits"], least)
+    least = given.least if room(given.storage, int(report["room_percent"])) else 1
+    why = due(Storage(given.storage), report["limits"], least)
     print(why or "nothing to collect")
     sys.exit(0 if why else 1)

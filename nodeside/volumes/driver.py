@@ -156,9 +156,11 @@ class Driver:
 def see_ext4(path, run=run):
     """Raise VolumeError unless a probe that worked found ext4 and nothing else."""
     rc, out, err = run(["blkid", "-p", "-o", "export", path], PROBE_S)
-    told = dict(line.partition("=")[::2] for line in out.split("\n"))
-    if rc or told.get("TYPE") != "ext4":
-        found = told.get("TYPE") or told.get("PTTYPE") or err.strip() or "nothing (blkid's status %d)" % rc
+    report = dict(line.partition("=")[::2] for line in out.split("\n"))
+    if rc or report.get("TYPE") != "ext4":
+        found = (
+            report.get("TYPE") or report.get("PTTYPE") or err.strip() or "nothing (blkid's status %d)" % rc
+        )
         raise VolumeError(
             "%s is not mounted, and nothing was written: wanted ext4, blkid finds: %s" % (path, found)
         )

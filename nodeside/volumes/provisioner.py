@@ -59,7 +59,7 @@ class Provisioner:
                 self.log("%s: %s: %s" % (name, type(error).__name__, error))
         now = self.clock()
         self.seen = {name: self.seen.get(name, now) for name in work}
-        self.told = {name: told for name, told in self.told.items() if name in work}
+        self.told = {name: report for name, report in self.told.items() if name in work}
         again = [RESYNC_S]
         for name in sorted(work):
             kind, action, about = work[name]

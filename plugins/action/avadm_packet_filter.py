@@ -45,8 +45,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         except AnsibleConnectionFailure:
             now = "It does not answer now either: look at its console."
         remedy = "Remedy: correct ssh.port, addresses and network.filter in the site file."
-        said = f"The node cannot be reached under its new packet filter ({' '.join(why.split())}). {now} {remedy}"
-        return {"failed": True, "msg": said}
+        text = f"The node cannot be reached under its new packet filter ({' '.join(why.split())}). {now} {remedy}"
+        return {"failed": True, "msg": text}
 
     def _come_in(self, task_vars: dict[str, Any]) -> None:
         """Log in by a connection of its own: the strategy's, and one that is kept for others, pass any filter."""
@@ -61,6 +61,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         # Given up before the node takes its rules back: one try that lasts longer would come in then.
         fresh.set_option("timeout", max(1, int(self._task.args.get("seconds", 60)) // 4))
         fresh.set_option("reconnection_retries", 1)
-        rc, _, said = fresh.exec_command("true", sudoable=False)
+        rc, _, reply = fresh.exec_command("true", sudoable=False)
         if rc != 0:
-            raise AnsibleConnectionFailure(f"`true` exited {rc}: {said!r}")
+            raise AnsibleConnectionFailure(f"`true` exited {rc}: {reply!r}")

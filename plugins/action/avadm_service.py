@@ -65,8 +65,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         # A peer that was interrupted before this node looked did not answer it, and has to serve again all the same.
         gate = {*look["answering"], *(set(before) & set(args.get("peers") or []))}
         if look["serving"]:
-            with interrupted.open("a", encoding="utf-8") as told:
-                told.write(args["own"] + "\n")
+            with interrupted.open("a", encoding="utf-8") as report:
+                report.write(args["own"] + "\n")
         more = {"turn": True, "gate": sorted(gate), "pushed": look["pushed"]}
         login = {"login": task_vars.get("ansible_user") or "root"}
         done: dict[str, Any] = self._execute_module(module_args=args | login | more, task_vars=task_vars)

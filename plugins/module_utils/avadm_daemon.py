@@ -71,8 +71,8 @@ def whole(name):
 
 def answers(url, tls=None):
     """Return None if the URL answers 200, else what came instead."""
-    status, said = ask(url, tls)
-    return None if status == 200 else said if status == -1 else "status %d" % status
+    status, reply = ask(url, tls)
+    return None if status == 200 else reply if status == -1 else "status %d" % status
 
 
 class Daemon(object):

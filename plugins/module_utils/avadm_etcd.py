@@ -74,18 +74,18 @@ class Cluster(object):
         Raises:
             MemberError: none did.
         """
-        said = "none can be asked"
+        text = "none can be asked"
         for _ in range(SETTLE_S // 2):
             for url in (url for m in members for url in m.get("clientURLs", [])):
                 rc, out, err = self.ctl(url, *words)
                 if rc == 0:
                     return
-                said = (err or out).strip()
+                text = (err or out).strip()
             # etcd changes its members only where each has been connected for 5 s: not yet, right after another one came.
-            if "unhealthy cluster" not in said:
+            if "unhealthy cluster" not in text:
                 break
             self.sleep(2)
-        raise MemberError("`etcdctl %s` failed: %s" % (" ".join(words), said))
+        raise MemberError("`etcdctl %s` failed: %s" % (" ".join(words), text))
 
 
 def quorum(count):

@@ -42,18 +42,18 @@ def refuse_lost(given, cluster, members, own):
         given: arguments of avadm_etcd_member.
         cluster: the other members; ``members`` is what they know, ``own`` this one among them.
     """
-    said = marks.known(MARK, given["name"], given["bootstrapped"], given["marks"])
-    if said is None or (members is None and given["again"]):
+    reply = marks.known(MARK, given["name"], given["bootstrapped"], given["marks"])
+    if reply is None or (members is None and given["again"]):
         return
     if members is not None:
         if given["replace"]:
             return
         # Who was removed, or removed and then added again, is not in the list, or there without a name.
         out = own is None or not (own.get("name") or own.get("clientURLs"))
-        if out and said in (cluster.id(), LEGACY):
+        if out and reply in (cluster.id(), LEGACY):
             return
     what = "The member %s of etcd" % given["name"]
-    raise MemberError(marks.lost(what, given["data_dir"], said, REPLACE % {"name": given["name"]}))
+    raise MemberError(marks.lost(what, given["data_dir"], reply, REPLACE % {"name": given["name"]}))
 
 
 def refuse_unproven(given, urls, ask):
@@ -80,14 +80,14 @@ def refuse_unproven(given, urls, ask):
         if url == given["peer_url"]:
             continue
         try:
-            told = ask(url, files)
+            report = ask(url, files)
         except MemberError as error:
             raise MemberError(
                 "No etcd is bootstrapped while it cannot be told whether %s is at work already: %s. Remedy: bring the node"
                 " back, or fix what the message says (a firewall, a certificate, its clock); if it is gone for good,"
                 " take the role etcd from it in the site file. Then apply again." % (name, error)
             )
-        if any(one.get("clientURLs") for one in told or []):
+        if any(one.get("clientURLs") for one in report or []):
             raise MemberError(
                 "No etcd is bootstrapped: %s is a member of one that has been at work, which does not answer its clients."
                 " Remedy: see `journalctl -u etcd` there, then apply again." % name
@@ -122,9 +122,9 @@ def peers(url, files, timeout=PEER_S):
         if host not in shown:
             raise MemberError("%s: the certificate is of %s" % (url, ", ".join(shown) or "nobody"))
         asked.request("GET", "/members")
-        said = asked.getresponse()
-        if said.status != 200:
-            raise MemberError("%s: HTTP status %d" % (url, said.status))
-        return json.loads(said.read().decode("utf-8"))
+        reply = asked.getresponse()
+        if reply.status != 200:
+            raise MemberError("%s: HTTP status %d" % (url, reply.status))
+        return json.loads(reply.read().decode("utf-8"))
     except (IOError, OSError, HTTPException, ValueError) as error:
         raise MemberError("%s: %s" % (url, error))

@@ -57,9 +57,9 @@ class Maker(object):
         rc, out, err = self.run_command(argv, data)
         if rc != 0:
             # ceph-volume shows the commands that it runs, and one of them has the OSD's key.
-            said = re.sub(r"(--add-key)\s+\S+", r"\1 ***", err or out)
-            said = [line for line in said.splitlines() if line.strip()][-4:]
-            raise OsdError("%s failed (`%s`, exit status %d): %s" % (what, argv[0], rc, " / ".join(said)))
+            reply = re.sub(r"(--add-key)\s+\S+", r"\1 ***", err or out)
+            reply = [line for line in reply.splitlines() if line.strip()][-4:]
+            raise OsdError("%s failed (`%s`, exit status %d): %s" % (what, argv[0], rc, " / ".join(reply)))
         return out
 
     def ceph(self, what, words, data=None):
@@ -188,23 +188,23 @@ class Maker(object):
 
     def await_up(self, number, cluster, deadline):
         """Wait until the OSD says of itself that the cluster has it up; OsdError if it does not in time."""
-        said = ""
+        text = ""
         while True:
             rc, out, err = self.run_command(["ceph", "daemon", "osd.%d" % number, "status"], None)
-            said = (err or out).strip()
+            text = (err or out).strip()
             if rc == 0:
                 status = json.loads(out)
                 if cluster and status.get("cluster_fsid") != cluster:
                     raise OsdError("it belongs to another cluster, %s" % status.get("cluster_fsid"))
                 if status.get("state") == "active":
                     return
-                said = "state %s" % status.get("state")
+                text = "state %s" % status.get("state")
             if self.clock() >= deadline:
                 argv = ["journalctl", "-q", "--no-pager", "-n", "5", "-o", "cat", "-u"]
                 log = " / ".join(self.run_command(argv + ["ceph-osd@%d" % number], None)[1].splitlines())
                 raise OsdError(
                     "it does not come up (%s). Its log ends: %s. Remedy: see that this node reaches the"
-                    " monitors, and what `journalctl -u ceph-osd@%d` says" % (said, log, number)
+                    " monitors, and what `journalctl -u ceph-osd@%d` says" % (text, log, number)
                 )
             self.sleep(1)
 

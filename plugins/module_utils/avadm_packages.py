@@ -156,9 +156,9 @@ class Packages(object):
 
     def explain(self, missing, out, err):
         """Return why an installation failed and what to do about it."""
-        said = out + "\n" + err
-        unknown = UNKNOWN.findall(said)
-        if self.update_trouble or UNREACHABLE.search(said):
+        message = out + "\n" + err
+        unknown = UNKNOWN.findall(message)
+        if self.update_trouble or UNREACHABLE.search(message):
             cause, remedy = (
                 "A package source cannot be reached.",
                 (
@@ -173,12 +173,12 @@ class Packages(object):
                     "add the source that has it to packages.sources of the site file, or choose another profile"
                 ),
             )
-        elif "--allow-downgrades" in said:
+        elif "--allow-downgrades" in message:
             cause, remedy = (
                 "What is installed is newer than what is wanted, and nothing is made older unasked.",
                 "pin a newer version in the profile, or remove the package there if the older one is really meant",
             )
-        elif "No space left" in said or "enough free space" in said:
+        elif "No space left" in message or "enough free space" in message:
             cause, remedy = "A file system of the node is full.", "free space on / and /var (`apt-get clean`)"
         else:
             cause = "apt-get install failed."
@@ -191,9 +191,9 @@ class Packages(object):
 
 def tail(text, lines=6):
     """Return the last lines of a command's output that say something, on one line."""
-    said = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in said if line.startswith("E:")]
-    return " / ".join((errors or said)[-lines:])
+    messages = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in messages if line.startswith("E:")]
+    return " / ".join((errors or messages)[-lines:])
 
 
 def split(wanted):

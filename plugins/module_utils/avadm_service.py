@@ -112,9 +112,11 @@ class Service(object):
         if self.given["state"] == "stopped" or not self.unit:
             return []
         gone = [one["path"] for one in self.given["files"] if one["state"] == "absent"]
-        told = [(self.given["name"], kind, path) for kind in ("restart", "reload") for path in self.on(kind)]
-        told += [(unit_of(path), "restart", path) for path in timers]
-        return [one for one in told if one[2] not in gone]
+        reports = [
+            (self.given["name"], kind, path) for kind in ("restart", "reload") for path in self.on(kind)
+        ]
+        reports += [(unit_of(path), "restart", path) for path in timers]
+        return [one for one in reports if one[2] not in gone]
 
     def install(self):
         """Install what is missing of its packages."""

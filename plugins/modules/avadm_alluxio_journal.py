@@ -97,9 +97,9 @@ def ensure(given, run, check_mode):
         run: callable(argv) -> (rc, stdout, stderr).
     """
     path, kind = given["path"], given["kind"]
-    said = marks.known(MARK, given["name"], given["bootstrapped"], given["marks"]) or former(given["marker"])
+    reply = marks.known(MARK, given["name"], given["bootstrapped"], given["marks"]) or former(given["marker"])
     try:
-        action = alluxio.journal_action(alluxio.entries(path), said, kind, given["replace"])
+        action = alluxio.journal_action(alluxio.entries(path), reply, kind, given["replace"])
     except alluxio.AlluxioError as error:
         raise alluxio.AlluxioError(
             "%s Journal: %s, mark: %s." % (error, path, marks.path_of(MARK, given["marks"]))

@@ -251,19 +251,19 @@ def folder(one, below):
 
 def reach(one, connect):
     """AlluxioError where none of an under store's servers answers: Alluxio would try for long and say little."""
-    said = []
+    messages = []
     for server in one.get("reach") or []:
         host, _, port = server.rpartition(":")
         try:
             connect((host, int(port)), 5).close()
             return
         except (socket.error, OverflowError) as error:
-            said.append("%s: %s" % (server, error))
-    if said:
+            messages.append("%s: %s" % (server, error))
+    if messages:
         raise alluxio.AlluxioError(
             "%s of the cache cannot be mounted: no namenode of %s answers here (%s). Remedy: see that one of them runs,"
             " that its name is known on the masters and workers and that nothing on the way refuses its port; or correct"
-            " namenodes in the site file." % (one["path"], one["store"], "; ".join(said))
+            " namenodes in the site file." % (one["path"], one["store"], "; ".join(messages))
         )
 
 

@@ -68,8 +68,8 @@ def main():
     status, text = ask(given["url"], given["tls"], given["timeout"])
     if status not in given["status"]:
         wanted = " or ".join(str(one) for one in given["status"])
-        said = "does not answer" if status == -1 else "answers with %d, wanted %s" % (status, wanted)
-        module.fail_json(msg="%s %s: %s" % (given["url"], said, text[:300]), status=status)
+        message = "does not answer" if status == -1 else "answers with %d, wanted %s" % (status, wanted)
+        module.fail_json(msg="%s %s: %s" % (given["url"], message, text[:300]), status=status)
     answer = {}
     try:
         answer["json"] = json.loads(text)

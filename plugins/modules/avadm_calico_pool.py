@@ -87,16 +87,16 @@ class Pools(object):
 
     def keep(self, name, spec, dry=False):
         """Make it so; return what was changed, in words."""
-        told, trouble = None, ""
+        report, trouble = None, ""
         one = {"apiVersion": "projectcalico.org/v3", "kind": "IPPool", "metadata": {"name": name}}
         for attempt in range(TRIES):
             if attempt:
                 self.sleep(PAUSE_S)
             try:
                 found, has = self.compared(name, spec)
-                told = found if told is None else told
+                report = found if report is None else report
                 if not found or dry:
-                    return told
+                    return report
                 trouble = "; ".join(found)
                 # Calico replaces the whole: what somebody else has set there goes with it.
                 self.ask("apply", "-f", "-", data=json.dumps(dict(one, spec=dict(has, **spec))))
@@ -125,12 +125,12 @@ def main():
         return module.run_command(argv, data=data)
 
     try:
-        told = Pools(run, given["calicoctl"]).keep(given["name"], given["spec"], module.check_mode)
+        report = Pools(run, given["calicoctl"]).keep(given["name"], given["spec"], module.check_mode)
     except (PoolError, ValueError, KeyError) as error:
         if module.check_mode:
             module.exit_json(changed=True, differing=["Calico's store does not answer yet"])
         module.fail_json(msg="The pool %s cannot be kept: %s" % (given["name"], error))
-    module.exit_json(changed=bool(told), differing=told)
+    module.exit_json(changed=bool(report), differing=report)
 
 
 if __name__ == "__main__":

@@ -122,8 +122,8 @@ class Routes(object):
         number = self.number(spec, as_number)
         meshed = meshed or self.mesh(spec, mesh)
         peer = self.peer(peers.get(PEER), bool(reflectors))
-        told, ended = self.switches(peers, switches)
-        new, old = number + told, off + ended
+        report, ended = self.switches(peers, switches)
+        new, old = number + report, off + ended
         new, old = (new + peer + on, old) if reflectors else (new, old + peer)
         new, old = (meshed + new, old) if mesh else (new, old + meshed)
         return new + [None] + old if new and old else new + old
@@ -231,10 +231,10 @@ def main():
     try:
         routes = Routes(run, params["calicoctl"], settle=params["settle"])
         wanted = [params[name] for name in ("reflectors", "peers", "as_number", "mesh")]
-        told = routes.keep(module.check_mode, *wanted)
+        report = routes.keep(module.check_mode, *wanted)
     except (OSError, RoutesError, ValueError) as error:
         module.fail_json(msg="Who tells whom the routes cannot be kept: %s" % error)
-    module.exit_json(changed=bool(told), differing=told)
+    module.exit_json(changed=bool(report), differing=report)
 
 
 if __name__ == "__main__":

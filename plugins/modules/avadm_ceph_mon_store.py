@@ -117,21 +117,21 @@ def refuse_lost(run, params, store):
     Raises:
         CephError: with the remedy.
     """
-    said = marks.known(MARK, params["name"], params["bootstrapped"], params["marks"])
-    if said is None and not params["bootstrapped"]:
+    reply = marks.known(MARK, params["name"], params["bootstrapped"], params["marks"])
+    if reply is None and not params["bootstrapped"]:
         return
-    if said is not None and not params["replace"]:
+    if reply is not None and not params["replace"]:
         remedy = (
             "If it is lost for good and the others are well: `avadm apply ceph --replace %s`. If all stores are lost: they"
             " can be made again from the OSDs (docs/how-to/change-a-site.md)" % params["name"]
         )
-        raise CephError(marks.lost("monitor %s" % params["name"], store, said, remedy))
+        raise CephError(marks.lost("monitor %s" % params["name"], store, reply, remedy))
     found = quorum(run, params)
     if found != params["fsid"]:
         raise CephError(
             "the site's monitors were bootstrapped before (%s) and give no quorum that could be asked (found %s, wanted %s):"
             " a new one without them would make an empty cluster. Remedy: bring those back first, then apply again"
-            % (", ".join(sorted(params["bootstrapped"])) or said, found or "nobody", params["fsid"])
+            % (", ".join(sorted(params["bootstrapped"])) or reply, found or "nobody", params["fsid"])
         )
 
 

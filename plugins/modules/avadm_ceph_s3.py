@@ -74,8 +74,8 @@ class Users(object):
         if rc == 127:
             raise NotThere("there is no radosgw-admin. Remedy: see that ceph-common is installed")
         if rc != 0:
-            said = tail(err or out) or "no output"
-            raise CephError("`radosgw-admin %s` failed (%d): %s" % (" ".join(argv[3:]), rc, said))
+            text = tail(err or out) or "no output"
+            raise CephError("`radosgw-admin %s` failed (%d): %s" % (" ".join(argv[3:]), rc, text))
         return out
 
     def json(self, *words):

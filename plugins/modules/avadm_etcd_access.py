@@ -110,12 +110,12 @@ class Access(object):
 
     def keep(self, users, dry=False, passwords=None):
         """Make it so; return what was done, in words."""
-        told = []
+        reports = []
         known = self.asked("user", "list").get("users") or []
         roles = self.asked("role", "list").get("roles") or []
 
         def do(text, *words, **given):
-            told.append(text)
+            reports.append(text)
             if not dry:
                 self.ctl(*words, **given)
 
@@ -150,7 +150,7 @@ class Access(object):
         for name, password in sorted((passwords or {}).items()):
             if name not in known or not self.knows(name, password):
                 do("password of " + name, "user", "passwd", name, "--interactive=false", data=password + "\n")
-        return told
+        return reports
 
 
 def main():
@@ -171,14 +171,14 @@ def main():
         return module.run_command(argv, data=data)
 
     try:
-        told = Access(run, program).keep(
+        report = Access(run, program).keep(
             module.params["users"], module.check_mode, module.params["passwords"]
         )
     except (AccessError, ValueError) as error:
         if module.check_mode:
             module.exit_json(changed=True, differing=["etcd does not answer yet"])
         module.fail_json(msg="Who may do what in etcd cannot be kept: %s" % error)
-    module.exit_json(changed=bool(told), differing=told)
+    module.exit_json(changed=bool(report), differing=report)
 
 
 if __name__ == "__main__":

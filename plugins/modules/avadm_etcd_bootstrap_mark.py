@@ -91,8 +91,8 @@ def main():
         changed, found = ensure(given, cluster, module.check_mode)
     except (MemberError, IOError, OSError) as error:
         module.fail_json(msg=str(error))
-    told = {"bootstrapped": {"name": bootstrap.MARK, "identity": found}} if found else {}
-    module.exit_json(changed=changed, **told)
+    report = {"bootstrapped": {"name": bootstrap.MARK, "identity": found}} if found else {}
+    module.exit_json(changed=changed, **report)
 
 
 if __name__ == "__main__":

@@ -194,7 +194,7 @@ class Member(object):
     def start(self):
         """Start a member that joins, and let it vote once it has the data."""
         self.cluster.run(["systemctl", "daemon-reload"])
-        said, again = (
+        text, again = (
             "",
             "Remedy: see `journalctl -u etcd` there, then apply again: it resumes where it stopped.",
         )
@@ -211,11 +211,11 @@ class Member(object):
                     self.cluster.change(voters(members), "member", "promote", "%x" % own["ID"])
                     continue
                 except MemberError as error:  # it has not got all data yet
-                    said = str(error)
+                    text = str(error)
             self.sleep(2)
         raise MemberError(
             "%s did not come to vote in etcd within %d s. %s %s"
-            % (self.name, self.given["timeout"], said, again)
+            % (self.name, self.given["timeout"], text, again)
         )
 
 

@@ -89,11 +89,11 @@ def main():
         module.atomic_move(made, path)
     done, failed = load(module.run_command, names, module.check_mode)
     if failed:
-        told = "; ".join("%s: %s" % (name, failed[name]) for name in sorted(failed))
+        text = "; ".join("%s: %s" % (name, failed[name]) for name in sorted(failed))
         module.fail_json(
             msg="The kernel %s does not load a module that is needed: %s. Install the kernel's package of modules "
             "(Ubuntu: linux-modules or linux-image-extra of this very kernel), or boot the kernel that the profile "
-            "names." % (os.uname()[2], told)
+            "names." % (os.uname()[2], text)
         )
     module.exit_json(changed=before != content or bool(done), loaded=done)
 

@@ -67,10 +67,10 @@ class Absent(object):
 
     def remove(self, objects, timeout, dry=False, clock=time.time, sleep=time.sleep):
         """Remove objects one after another and wait until each is gone; return the names of what was removed."""
-        told = []
+        reports = []
         for one in objects:
             found = self.there(one)
-            told += found
+            reports += found
             if not found or dry:
                 continue
             self.kubectl("delete", one)
@@ -79,7 +79,7 @@ class Absent(object):
                 if clock() >= until:
                     raise AbsentError("%s is still there after %d s" % (one, timeout))
                 sleep(1)
-        return told
+        return reports
 
 
 def main():
@@ -95,10 +95,10 @@ def main():
     given = module.params
     absent = Absent(module.run_command, given["kubeconfig"])
     try:
-        told = absent.remove(given["objects"], given["timeout"], module.check_mode)
+        report = absent.remove(given["objects"], given["timeout"], module.check_mode)
     except AbsentError as error:
         module.fail_json(msg="Objects of Kubernetes cannot be removed: %s" % error)
-    module.exit_json(changed=bool(told), removed=told)
+    module.exit_json(changed=bool(report), removed=report)
 
 
 if __name__ == "__main__":

@@ -90,14 +90,14 @@ def plan(node, labels, taints):
     meta, found = node["metadata"], node["spec"].get("taints") or []
     has, notes = meta.get("labels") or {}, meta.get("annotations") or {}
     kept = json.loads(notes.get(KEPT) or "{}")
-    said, change = [], {}
+    reply, change = [], {}
     for name in sorted(labels):
         if has.get(name) != labels[name]:
-            said.append("label %s=%s" % (name, labels[name]))
+            reply.append("label %s=%s" % (name, labels[name]))
             change[name] = labels[name]
     for name in sorted(set(kept.get("labels", [])) - set(labels)):
         if name in has:
-            said.append("label %s is removed" % name)
+            reply.append("label %s is removed" % name)
             change[name] = None
     ours = {identity(one): one for one in taints}
     gone = {identity(one) for one in found} & set(kept.get("taints", [])) - set(ours)
@@ -108,11 +108,11 @@ def plan(node, labels, taints):
     ]
     new = [one for one in taints if identity(one) not in right]
     stay = [one for one in found if identity(one) in right or identity(one) not in set(ours) | gone]
-    said += ["taint %s" % identity(one) for one in new]
-    said += ["taint %s is removed" % one for one in sorted(gone)]
+    reply += ["taint %s" % identity(one) for one in new]
+    reply += ["taint %s is removed" % one for one in sorted(gone)]
     note = json.dumps({"labels": sorted(labels), "taints": sorted(ours)}, sort_keys=True)
-    if notes.get(KEPT) != note and not said:
-        said.append("note of what is kept")
+    if notes.get(KEPT) != note and not reply:
+        reply.append("note of what is kept")
     # With the version that was looked at: whoever changed the node meanwhile is not overwritten.
     patch = {
         "metadata": {
@@ -123,7 +123,7 @@ def plan(node, labels, taints):
     }
     if new or gone:
         patch["spec"] = {"taints": stay + new}
-    return said, patch
+    return reply, patch
 
 
 class Labels(object):
@@ -151,10 +151,10 @@ class Labels(object):
     def once(self, labels, taints, dry):
         """Make it so, or only look; return what was changed, in words."""
         node = json.loads(self.kubectl("get", "node", self.name, "-o", "json"))
-        said, patch = plan(node, labels, taints)
-        if said and not dry:
+        reply, patch = plan(node, labels, taints)
+        if reply and not dry:
             self.kubectl("patch", "node", self.name, "--type=merge", "-p", json.dumps(patch, sort_keys=True))
-        return said
+        return reply
 
     def keep(self, labels, taints, timeout, dry=False):
         """Make it so, as soon as the node is registered; return what was changed, in words.
@@ -193,10 +193,10 @@ def main():
     labels = {name: "%s" % value for name, value in given["labels"].items()}
     try:
         taints = [taint(text) for text in given["taints"]]
-        told = node.keep(labels, taints, given["timeout"], module.check_mode)
+        report = node.keep(labels, taints, given["timeout"], module.check_mode)
     except (LabelsError, ValueError) as error:
         module.fail_json(msg="Labels and taints of %s cannot be kept: %s" % (given["name"], error))
-    module.exit_json(changed=bool(told), differing=told)
+    module.exit_json(changed=bool(report), differing=report)
 
 
 if __name__ == "__main__":

@@ -75,17 +75,17 @@ def ensure(node, state, timeout, check_mode=False):
         return changed, []
     if check_mode and not seen["refused"]:
         return changed or bool(seen["going"]), []
-    told = seen if seen["refused"] else node.drain(timeout)
-    if told["refused"]:
-        words = [REFUSED[reason] + ", ".join(pods) for reason, pods in sorted(told["refused"].items())]
+    report = seen if seen["refused"] else node.drain(timeout)
+    if report["refused"]:
+        words = [REFUSED[reason] + ", ".join(pods) for reason, pods in sorted(report["refused"].items())]
         raise DrainError("Pods of %s would be lost: it is not drained. %s" % (node.name, "; ".join(words)))
-    if not told["done"]:
-        left = ["%(pod)s (%(why)s)" % pod if pod["why"] else pod["pod"] for pod in told["left"]]
+    if not report["done"]:
+        left = ["%(pod)s (%(why)s)" % pod if pod["why"] else pod["pod"] for pod in report["left"]]
         raise DrainError(
             "%s is not drained after %d s and stays cordoned; pods that are left: %s. The next run continues."
             % (node.name, timeout, ", ".join(left))
         )
-    return changed or bool(told["evicted"]), told["evicted"]
+    return changed or bool(report["evicted"]), report["evicted"]
 
 
 def main():

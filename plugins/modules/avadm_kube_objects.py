@@ -100,15 +100,15 @@ def difference(wanted, found, path=""):
                 continue
             if key not in found:
                 return "%s is missing" % (path + "." + key).lstrip(".")
-            told = difference(wanted[key], found[key], path + "." + key)
-            if told:
-                return told
+            reports = difference(wanted[key], found[key], path + "." + key)
+            if reports:
+                return reports
         return None
     if isinstance(wanted, list) and isinstance(found, list):
         if len(wanted) != len(found):
             return "%s: found %d, wanted %d" % (path.lstrip("."), len(found), len(wanted))
-        told = [difference(w, f, "%s[%d]" % (path, i)) for i, (w, f) in enumerate(zip(wanted, found))]  # noqa: B905
-        return ([one for one in told if one] or [None])[0]
+        reports = [difference(w, f, "%s[%d]" % (path, i)) for i, (w, f) in enumerate(zip(wanted, found))]  # noqa: B905
+        return ([one for one in reports if one] or [None])[0]
     if wanted != found:
         return "%s: found %s, wanted %s" % (path.lstrip("."), json.dumps(found), json.dumps(wanted))
     return None
@@ -180,21 +180,21 @@ class Objects(object):
         wanted = self.wanted()
         live = self.kubectl("get", "--ignore-not-found", "-o", "json", "-f", self.path)
         found = {identity(one): one for one in documents(live)}
-        told = []
+        reports = []
         for one in wanted:
             one["metadata"].pop("creationTimestamp", None)
             one.pop("status", None)
             name = identity(one)
             if name not in found:
-                told.append(name + " is missing")
+                reports.append(name + " is missing")
                 continue
             # The version that is asked for may be another than the one that is shown.
             one.pop("apiVersion", None)
             lack = difference(one, found[name])
             if lack:
                 # What a secret holds is nobody's to read in a log.
-                told.append("%s, %s" % (name, "its data differ" if one["kind"] == "Secret" else lack))
-        return told
+                reports.append("%s, %s" % (name, "its data differ" if one["kind"] == "Secret" else lack))
+        return reports
 
     def apply(self):
         """Make them so."""
@@ -242,16 +242,16 @@ def main():
         if not module.check_mode:
             for one in gone:
                 objects.remove(one)
-        told = objects.differing()
-        if told and not module.check_mode:
+        report = objects.differing()
+        if report and not module.check_mode:
             objects.apply()
             left = objects.differing()
             if left:
                 module.fail_json(msg="Kubernetes keeps other objects than were applied: %s" % "; ".join(left))
     except KubeError as error:
         module.fail_json(msg="The objects of %s cannot be kept: %s" % (params["path"], error))
-    told += ["%s is no longer wanted" % identity(one) for one in gone]
-    module.exit_json(changed=bool(told), differing=told)
+    report += ["%s is no longer wanted" % identity(one) for one in gone]
+    module.exit_json(changed=bool(report), differing=report)
 
 
 if __name__ == "__main__":

@@ -93,23 +93,23 @@ class Ready(object):
 
     def missing(self, jobs, deployments):
         """Return what is still missing."""
-        told = [self.job(name) for name in jobs] + [self.deployment(name) for name in deployments]
-        return [one for one in told if one]
+        reports = [self.job(name) for name in jobs] + [self.deployment(name) for name in deployments]
+        return [one for one in reports if one]
 
     def pods(self, of):
         """Return what the pods of these jobs and deployments wait for, and the last lines of those that failed."""
         out = self.kubectl("get", "pods", "-o", "json")
-        told = []
+        reports = []
         for pod in json.loads(out)["items"] if out else []:
             name = pod["metadata"]["name"]
             if not any(name.startswith(one + "-") for one in of):
                 continue
-            told += self.pod(name, pod.get("status", {}))
-        return told
+            reports += self.pod(name, pod.get("status", {}))
+        return reports
 
     def pod(self, name, status):
         """Return what a pod waits for."""
-        told = [
+        reports = [
             "%s: %s" % (name, c.get("message") or c.get("reason", ""))
             for c in status.get("conditions") or []
             if c["status"] == "False" and c["type"] == "PodScheduled"
@@ -118,12 +118,12 @@ class Ready(object):
             if c.get("ready"):
                 continue
             waits = c.get("state", {}).get("waiting") or {}
-            told.append("%s: %s %s" % (name, waits.get("reason", "not ready"), waits.get("message", "")))
+            reports.append("%s: %s %s" % (name, waits.get("reason", "not ready"), waits.get("message", "")))
             last = self.kubectl("logs", name, "-c", c["name"], "--tail=%d" % LINES)
             if not last and c.get("restartCount"):
                 last = self.kubectl("logs", name, "-c", c["name"], "--tail=%d" % LINES, "--previous")
-            told += ["  " + line for line in (last or "").splitlines()]
-        return told
+            reports += ["  " + line for line in (last or "").splitlines()]
+        return reports
 
 
 def wait(ready, jobs, deployments, timeout, clock=time.time, sleep=time.sleep):

@@ -97,9 +97,9 @@ def main():
     rc, out, err = module.run_command([PROGRAM] + [path if word == "FILE" else word for word in words])
     if rc != 0:
         module.fail_json(msg="%s: %s" % (" ".join(words[:1]), (err or out).strip()))
-    said = json.loads(out)
-    changed = said.get("changed", said.get("loaded", False))
-    module.exit_json(changed=changed, armed=said.get("armed", False))
+    reply = json.loads(out)
+    changed = reply.get("changed", reply.get("loaded", False))
+    module.exit_json(changed=changed, armed=reply.get("armed", False))
 
 
 if __name__ == "__main__":

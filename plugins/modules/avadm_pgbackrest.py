@@ -63,14 +63,14 @@ class Repository(object):
         argv = POSTGRES + ["timeout", str(self.timeout), "pgbackrest", "--stanza=" + self.stanza]
         rc, out, err = self.run(argv + list(words))
         if rc != 0:
-            said = " ".join((err or out).split())[-700:]
-            raise RepositoryError("`pgbackrest %s` ended with %d: %s" % (words[0], rc, said or "no word"))
+            reply = " ".join((err or out).split())[-700:]
+            raise RepositoryError("`pgbackrest %s` ended with %d: %s" % (words[0], rc, reply or "no word"))
         return out
 
     def code(self):
         """Return how `info` calls the stanza's state: 0 and 2 are good, 2 without a backup yet."""
-        told = json.loads(self.must("info", "--output=json"))
-        return told[0]["status"]["code"] if told else MISSING[0]
+        report = json.loads(self.must("info", "--output=json"))
+        return report[0]["status"]["code"] if report else MISSING[0]
 
     def folder(self, path):
         """See that a folder is there, and postgres may write to it."""

@@ -113,10 +113,10 @@ class Server(object):
 
     def keep(self, users, dry=False):
         """Make it so; return what was done, in words."""
-        told = []
+        reports = []
 
         def do(words, text):
-            told.append(words)
+            reports.append(words)
             if not dry:
                 self.sql(text)
 
@@ -146,15 +146,15 @@ class Server(object):
                     "who may connect to " + name,
                     "REVOKE CONNECT, TEMPORARY ON DATABASE %s FROM PUBLIC" % name,
                 )
-        return told
+        return reports
 
     def drop(self, names, dry=False):
         """Drop databases; return what was done, in words."""
         there = self.sql("SELECT datname FROM pg_database")
-        told = [name for name in names if name in there]
-        for name in () if dry else told:
+        reports = [name for name in names if name in there]
+        for name in () if dry else reports:
             self.sql("DROP DATABASE %s WITH (FORCE)" % name)
-        return ["dropped " + name for name in told]
+        return ["dropped " + name for name in reports]
 
 
 def main():
@@ -193,9 +193,9 @@ def main():
     server = Server(sql)
     try:
         primary = server.primary()
-        told = []
+        reports = []
         if primary:
-            told = server.drop(absent, module.check_mode) + server.keep(users, module.check_mode)
+            reports = server.drop(absent, module.check_mode) + server.keep(users, module.check_mode)
     except (PostgresError, OSError) as error:
         if module.check_mode:
             module.exit_json(changed=True, differing=["PostgreSQL does not answer yet"], primary=False)
@@ -203,7 +203,7 @@ def main():
             msg="Users of PostgreSQL cannot be kept: %s. Remedy: see `journalctl -u patroni`, then apply again."
             % error
         )
-    module.exit_json(changed=bool(told), differing=told, primary=primary)
+    module.exit_json(changed=bool(reports), differing=reports, primary=primary)
 
 
 if __name__ == "__main__":

@@ -136,13 +136,13 @@ class Buckets(object):
         deadline = self.clock() + timeout
         while True:
             try:
-                status, said = self.ask(bucket, "HEAD", {}, b"")[0], None
+                status, reply = self.ask(bucket, "HEAD", {}, b"")[0], None
             except S3Error as error:
-                status, said = 503, error
+                status, reply = 503, error
             if status < 500:
                 return status
             if self.clock() >= deadline:
-                raise said or S3Error("The store answers with %d, for %d s now." % (status, timeout))
+                raise reply or S3Error("The store answers with %d, for %d s now." % (status, timeout))
             self.sleep(2)
 
     def version(self, bucket):

@@ -73,15 +73,15 @@ def units(run):
 
 def mask(run, names):
     """Let no boot start these units; return why one is left, None where none is."""
-    said = ""
+    text = ""
     for name in names:
         rc, out, err = run(["systemctl", "mask", name])
         if rc != 0:
             # A file of /etc/systemd/system itself cannot be masked.
-            said = (err or out).strip()[-300:]
+            text = (err or out).strip()[-300:]
             run(["systemctl", "disable", name])
     left = [name for name in units(run) if name in names] if names else []
-    return "%s can be neither masked nor disabled: %s" % (", ".join(left), said) if left else None
+    return "%s can be neither masked nor disabled: %s" % (", ".join(left), text) if left else None
 
 
 def main():

@@ -99,9 +99,9 @@ def second_run(lab, tmp_path_factory):
             folder = in_mid_run(before, "base", ours)
             refused = avadm("--site", other, "apply")
             dry = avadm("--site", other, "apply", "--check", "base")
-            said = ours.communicate(timeout=LIMIT_S)[0]
+            reply = ours.communicate(timeout=LIMIT_S)[0]
         finally:
             ours.terminate()
             ours.wait(60)
-    assert ours.returncode == 0, said
-    return SecondRun(folder, said, ours.pid, pythons, found, refused, dry)
+    assert ours.returncode == 0, reply
+    return SecondRun(folder, reply, ours.pid, pythons, found, refused, dry)

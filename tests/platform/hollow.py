@@ -29,8 +29,8 @@ def word(pod: Object) -> str:
 
 def by_command(pod: Object) -> int | None:
     """A command whose last word is ``exit-N`` ends with N; any other runs."""
-    said = word(pod)
-    return int(said.removeprefix("exit-")) if said.startswith("exit-") else None
+    reply = word(pod)
+    return int(reply.removeprefix("exit-")) if reply.startswith("exit-") else None
 
 
 class Hollow:
@@ -76,8 +76,8 @@ class Hollow:
 
     async def ready(self, name: str, status: str) -> None:
         """Set a node's Ready condition."""
-        said = {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Test"}]}}
-        await self.client.patch(NODES, name, said, sub="status")
+        report = {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Test"}]}}
+        await self.client.patch(NODES, name, report, sub="status")
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
         if new is None:

@@ -121,8 +121,8 @@ class Server:
         )
         if done.returncode:
             log = self.folder / "log"
-            said = log.read_text()[-2000:] if log.exists() else (done.stderr or b"").decode()
-            raise RuntimeError(f"{' '.join(command)}: {said}")
+            text = log.read_text()[-2000:] if log.exists() else (done.stderr or b"").decode()
+            raise RuntimeError(f"{' '.join(command)}: {text}")
 
 
 def _free_port() -> int:

@@ -31,7 +31,7 @@ class Process:
     """
 
     def __init__(self, folder: Path, server: str, **more: Any) -> None:
-        self.folder, self.port, told = folder, free_port(), free_port()
+        self.folder, self.port, report = folder, free_port(), free_port()
         have = (
             variables("registry")
             | more
@@ -39,7 +39,7 @@ class Process:
         )
         text = template("registry/templates/config.yml.j2", **have, server=f"{{{{ _registry_{server} }}}}")
         text = re.sub(r"(?m)^  addr: .*$", f"  addr: 127.0.0.1:{self.port}", text)
-        text = re.sub(r'addr: "127[^"]*"', f'addr: "127.0.0.1:{told}"', text).replace(
+        text = re.sub(r'addr: "127[^"]*"', f'addr: "127.0.0.1:{report}"', text).replace(
             "/etc/docker-registry", str(folder)
         )
         (folder / f"{server}.yml").write_text(text)
@@ -57,7 +57,7 @@ class Process:
         while time.monotonic() < end:
             assert self._process.poll() is None, self.log.read_text()
             try:
-                httpx.get(f"http://127.0.0.1:{told}/metrics", timeout=1)
+                httpx.get(f"http://127.0.0.1:{report}/metrics", timeout=1)
             except httpx.TransportError:
                 time.sleep(0.05)
             else:
@@ -85,12 +85,12 @@ class Space:
                 "registry_room_percent": percent,
             },
         )
-        told = settings if isinstance(settings, dict) else json.loads(settings)
-        told = {
+        report = settings if isinstance(settings, dict) else json.loads(settings)
+        report = {
             k: str(v).replace("/etc/docker-registry", str(folder)) if k != "limits" else v
-            for k, v in told.items()
+            for k, v in report.items()
         }
-        (folder / "space.json").write_text(json.dumps(told | {"listen": f"127.0.0.1:{self.port}"}))
+        (folder / "space.json").write_text(json.dumps(report | {"listen": f"127.0.0.1:{self.port}"}))
         self.log = folder / "space.log"
         program = node_archives.variables("nodeside-registry", folder)["files"]["program"]["path"]
         with self.log.open("ab") as log:

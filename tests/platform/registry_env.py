@@ -80,8 +80,8 @@ def town_in(root: Path, limits: Mapping[str, int | None] | None = None) -> Town:
     tls.issue("ava", "registry:ava")
     served = Served(root)
     served.now = datetime.now(UTC)
-    told = {"realm": served.url + REALM, "service": SERVICE, "issuer": "ava"}
-    users = Process(folder, "users", registry_tokens=told)
+    report = {"realm": served.url + REALM, "service": SERVICE, "issuer": "ava"}
+    users = Process(folder, "users", registry_tokens=report)
     nodes = Process(folder, "reader")
     host = f"localhost:{nodes.port}"
     space = Space(folder, limits or {})

@@ -33,7 +33,7 @@ def measure(count: int) -> dict[str, object]:
     """Return what some preflights of a room of hosts took: each one's figures, and the middle ones."""
     begun = time.monotonic()
     walls, cpus, errors, warnings = [], [], 0, 0
-    said: Counter[str] = Counter()
+    reply: Counter[str] = Counter()
     with Room(count) as room:
         made = time.monotonic() - begun
         for _ in range(RUNS):
@@ -46,7 +46,7 @@ def measure(count: int) -> dict[str, object]:
             found = [f for c in json.loads(done.stdout)["checks"] for f in c["findings"]]
             errors += sum(f["severity"] == "error" for f in found)
             warnings += sum(f["severity"] == "warning" for f in found)
-            said.update(
+            reply.update(
                 f"{f['check']}, {f['severity']}: {f['what']}"
                 + (f" {f['host'] or f['where']}: {f['found']}" if f["severity"] == "error" else "")
                 for f in found
@@ -60,7 +60,7 @@ def measure(count: int) -> dict[str, object]:
         "controller_cpus_s": cpus,
         "errors": errors,
         "warnings": warnings,
-        "findings": dict(sorted(said.items(), key=lambda item: ", error: " not in item[0])[:SHOWN]),
+        "findings": dict(sorted(reply.items(), key=lambda item: ", error: " not in item[0])[:SHOWN]),
         "load": os.getloadavg()[0],
     }
 

@@ -159,10 +159,10 @@ def test_runs_and_the_default_site_are_kept_beside_the_site_file(wheels, install
     (tmp_path / "other").mkdir()
     asks = "from avadm.cli.main import cli; from avadm import paths; cli.main(['--site', {!r}, 'version'], standalone_mode=False)"
     shows = "; print(paths.runs(), paths.default_site_pointer(), paths.home())"
-    said = call(python, "-c", asks.format(str(site)) + shows, cwd=tmp_path / "other").split()[-3:]
-    assert said[0] == str(site.parent / "runs")
-    assert said[1] == str(tmp_path / "other/.config/avadm/site")
-    assert said[2].endswith("site-packages/avadm/content")
+    reply = call(python, "-c", asks.format(str(site)) + shows, cwd=tmp_path / "other").split()[-3:]
+    assert reply[0] == str(site.parent / "runs")
+    assert reply[1] == str(tmp_path / "other/.config/avadm/site")
+    assert reply[2].endswith("site-packages/avadm/content")
 
 
 def test_a_wheel_has_what_git_has_and_what_is_generated(wheels):

@@ -42,8 +42,8 @@ def registry_token(
 def _told(refused: ApiError, where: str) -> Response:
     """Return a refusal that says its reason also where docker looks for one: the registry's own form of errors."""
     code = "DENIED" if refused.status == HTTPStatus.FORBIDDEN else "UNAVAILABLE"
-    said = [
+    messages = [
         {"code": code, "message": f"{p.what} Found: {p.found}; wanted: {p.wanted}. {p.remedy}"}
         for p in refused.problems
     ]
-    return errors.of_refusal(refused, where, {"errors": said})
+    return errors.of_refusal(refused, where, {"errors": messages})

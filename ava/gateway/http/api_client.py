@@ -56,18 +56,18 @@ class ApiClient:
 
     async def enter(self, definition: str, ticket: str, secret: str) -> tuple[str, int]:
         """Return the cookie that a ticket gets, and for how many seconds browsers keep it."""
-        said = await self._ask("enter", definition=definition, ticket=ticket, secret=secret)
-        return str(said["cookie"]), int(said["seconds"])
+        reply = await self._ask("enter", definition=definition, ticket=ticket, secret=secret)
+        return str(reply["cookie"]), int(reply["seconds"])
 
     async def check(self, definition: str, cookie: str) -> Route:
         """Return where the workbench is, for who has this cookie."""
-        said = await self._ask("check", definition=definition, cookie=cookie)
-        return Route(str(said["address"]), int(said["port"]), str(said["token"]), str(said["run"]))
+        reply = await self._ask("check", definition=definition, cookie=cookie)
+        return Route(str(reply["address"]), int(reply["port"]), str(reply["token"]), str(reply["run"]))
 
     async def alive(self, cookies: Sequence[str]) -> list[bool]:
         """Return for each cookie whether what it opened may stay open."""
-        said = await self._ask("alive", cookies=list(cookies))
-        return [bool(one) for one in said["alive"]]
+        reply = await self._ask("alive", cookies=list(cookies))
+        return [bool(one) for one in reply["alive"]]
 
     async def _ask(self, what: str, **body: Any) -> dict[str, Any]:
         try:

@@ -71,11 +71,11 @@ def from_here(method: str, headers: CIMultiDictProxy[str], origin: str, *, webso
 
     Other workbenches and the site are the same "site" to a browser, so that its cookies' SameSite does not tell them apart.
     """
-    said = headers.get("Origin")
-    if said is not None and said != origin:
+    reply = headers.get("Origin")
+    if reply is not None and reply != origin:
         return False
     if websocket or method not in SAFE:
-        return said is not None or headers.get("Sec-Fetch-Site") == "same-origin"
+        return reply is not None or headers.get("Sec-Fetch-Site") == "same-origin"
     within = headers.get("Sec-Fetch-Site", "none") in ("same-origin", "none")
     return within or (
         headers.get("Sec-Fetch-Mode") == "navigate" and headers.get("Sec-Fetch-Dest") == "document"

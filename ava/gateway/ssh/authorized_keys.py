@@ -46,14 +46,14 @@ def main(argv: list[str]) -> int:
     """Print what a key may reach."""
     url, file, folder, kind, key = argv
     try:
-        said = ask(url, Path(file).read_text(encoding="ascii").strip(), f"{kind} {key}")
-        if said:
-            record(Path(folder), os.getppid(), f"{kind} {key}", said)
+        reply = ask(url, Path(file).read_text(encoding="ascii").strip(), f"{kind} {key}")
+        if reply:
+            record(Path(folder), os.getppid(), f"{kind} {key}", reply)
     except (OSError, ValueError) as error:
         # urllib's errors are OSErrors; none names the secret.
         print(f"ava: the platform does not say what this key may reach: {error}", file=sys.stderr)
         return 1
-    sys.stdout.write(said)
+    sys.stdout.write(reply)
     return 0
 
 

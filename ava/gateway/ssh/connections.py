@@ -51,7 +51,7 @@ class Connections:
         """
         there = self.open()
         try:
-            stay = {process: said for some in _parts(there) for process, said in self._ask(some).items()}
+            stay = {process: reply for some in _parts(there) for process, reply in self._ask(some).items()}
         except Exception:
             if time.monotonic() - self._heard > DEAF:
                 self.close(list(there), f"the API has not answered for {DEAF:.0f} s")
@@ -91,14 +91,14 @@ class Connections:
     def _ask(self, some: dict[int, dict[str, Any]]) -> dict[int, bool]:
         """Return for each connection whether it may stay; one that the API takes for no connection may not."""
         try:
-            said = self._post({"connections": list(some.values())})["stay"]
+            reply = self._post({"connections": list(some.values())})["stay"]
         except urllib.error.HTTPError as error:
             if error.code not in (413, 422):
                 raise
             if len(some) == 1:
                 return dict.fromkeys(some, False)
             return {k: v for one in some.items() for k, v in self._ask(dict([one])).items()}
-        return dict(zip(some, (bool(one) for one in said), strict=True))
+        return dict(zip(some, (bool(one) for one in reply), strict=True))
 
     def _post(self, body: dict[str, Any]) -> dict[str, Any]:
         secret = self._secret.read_text(encoding="ascii").strip()

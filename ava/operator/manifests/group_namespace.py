@@ -36,10 +36,10 @@ class Opening:
         block: dict[str, Any] = {"cidr": self.cidr}
         if self.but:
             block["except"] = list(self.but)
-        said: dict[str, Any] = {"to": [{"ipBlock": block}]}
+        report: dict[str, Any] = {"to": [{"ipBlock": block}]}
         ports = [{"protocol": "TCP", "port": p} for p in self.ports]
         ports += [{"protocol": "UDP", "port": p} for p in self.udp]
-        return said | ({"ports": ports} if ports else {})
+        return report | ({"ports": ports} if ports else {})
 
 
 def namespace(group: str) -> dict[str, Any]:
@@ -92,9 +92,9 @@ def git_policy(run: Run, servers: Sequence[Opening]) -> dict[str, Any]:
 
 def _run_marks(run: Run) -> dict[str, str]:
     """Return the labels of what lasts for all attempts of a run."""
-    said = marks(run)
-    del said[labels.ATTEMPT]
-    return said
+    reply = marks(run)
+    del reply[labels.ATTEMPT]
+    return reply
 
 
 def _policy(

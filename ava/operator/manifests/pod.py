@@ -169,7 +169,7 @@ def _annotations(place: PodContext, site: PodDefaults) -> dict[str, str]:
     run, spec = place.run, place.spec
     # A pod that comes in place of another is placed alone, and so is each replica of a service: the others run already.
     alone = place.restarts or run.kind is Kind.SERVICE
-    said = {
+    report = {
         NAME: run.name,
         RESTARTS: str(place.restarts),
         labels.GANG: "1" if alone else str(spec.pods()),
@@ -178,18 +178,18 @@ def _annotations(place: PodContext, site: PodDefaults) -> dict[str, str]:
         labels.CREATED: run.created.astimezone(UTC).isoformat(),
     }
     if place.pool is not None:
-        said[labels.POOL] = place.pool.name
+        report[labels.POOL] = place.pool.name
     if spec.node and place.pinned:
-        said[labels.NODE] = spec.node
+        report[labels.NODE] = spec.node
     if spec.gpu_model and place.role.each.gpu:
-        said[labels.MODEL] = spec.gpu_model
+        report[labels.MODEL] = spec.gpu_model
     if place.disk is not None:
-        said |= (
+        report |= (
             {labels.DISK_NODE: place.disk_node} if place.disk_node else {labels.DISK: str(place.disk.wanted)}
         )
     if site.seccomp:
-        said["seccomp.security.alpha.kubernetes.io/pod"] = site.seccomp
-    return said
+        report["seccomp.security.alpha.kubernetes.io/pod"] = site.seccomp
+    return report
 
 
 def _tolerations(each: Amount) -> list[dict[str, str]]:
@@ -267,22 +267,22 @@ def env_name(run: Run) -> str:
 def _environment(place: PodContext) -> list[dict[str, str]]:
     """Return the platform's variables, which come before the user's of the same name (``envFrom``)."""
     spec = place.spec
-    said = {
+    report = {
         "AVA_RUN": place.run.id,
         "AVA_ROLE": place.role.name,
         "AVA_INDEX": str(place.index),
         "AVA_HOSTS": f"{hostfile.FOLDER}/hosts",
     }
     if spec.distributed is Distributed.TENSORFLOW:
-        said["TF_CONFIG"] = tf_config(place.members, place.role.name, place.index, chief=spec.chief)
+        report["TF_CONFIG"] = tf_config(place.members, place.role.name, place.index, chief=spec.chief)
     if spec.distributed is Distributed.MPI:
-        said |= mpi.ENVIRONMENT
+        report |= mpi.ENVIRONMENT
     if not place.role.each.gpu:
         # An image may say "all"; on a node whose default runtime is NVIDIA's that would be every card.
-        said["NVIDIA_VISIBLE_DEVICES"] = "void"
+        report["NVIDIA_VISIBLE_DEVICES"] = "void"
     # Defaults of the platform's, which would come before the user's.
-    said |= {name: spec.env[name] for name in ("HOME", "USER") if name in spec.env}
-    return [{"name": name, "value": pod_parts.escape(value)} for name, value in said.items()]
+    report |= {name: spec.env[name] for name in ("HOME", "USER") if name in spec.env}
+    return [{"name": name, "value": pod_parts.escape(value)} for name, value in report.items()]
 
 
 def _volumes(place: PodContext, site: PodDefaults) -> list[dict[str, Any]]:

@@ -46,7 +46,7 @@ def tf_config(
             jobs["worker"] = rest
         if role == "worker":
             task = ("chief", 0) if index == 0 else ("worker", index - 1)
-    said: dict[str, Any] = {"cluster": jobs, "task": {"type": task[0], "index": task[1]}}
+    report: dict[str, Any] = {"cluster": jobs, "task": {"type": task[0], "index": task[1]}}
     if len(members) == 1:
-        said = {"cluster": {}, "task": {"type": "worker", "index": 0}}
-    return json.dumps(said, separators=(",", ":"))
+        report = {"cluster": {}, "task": {"type": "worker", "index": 0}}
+    return json.dumps(report, separators=(",", ":"))

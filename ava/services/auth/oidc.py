@@ -132,17 +132,17 @@ class Provider:
                 form |= {"client_id": settings.client_id, "client_secret": word}
             with self._http() as http:
                 answer = http.post(where, data=form, headers={"accept": "application/json"}, **auth)
-                said = answer.json()
+                reply = answer.json()
         except (httpx.HTTPError, ValueError, OSError) as error:
             raise OidcUnavailable(f"{where}: {cause(error)}") from None
-        if not isinstance(said, dict) or answer.status_code >= 500:
+        if not isinstance(reply, dict) or answer.status_code >= 500:
             raise OidcUnavailable(f"{where}: status {answer.status_code}")
         if answer.status_code != 200:
-            why = said.get("error")
+            why = reply.get("error")
             raise OidcRefused(
                 f"the provider refuses the code: {why if why in REFUSALS else answer.status_code}"
             )
-        return said
+        return reply
 
     def _verified(self, text: str, nonce: str, access_token: object) -> dict[str, Any]:
         try:
@@ -176,9 +176,9 @@ class Provider:
         with self._lock:
             now = time.monotonic()
             if self._keys is None or now - self._keys[0] >= oldest:
-                said = self._get(self._endpoint("jwks_uri", locked=True))
+                reply = self._get(self._endpoint("jwks_uri", locked=True))
                 try:
-                    self._keys = (now, KeySet.import_key_set(said))  # type: ignore[arg-type]
+                    self._keys = (now, KeySet.import_key_set(reply))  # type: ignore[arg-type]
                 except (JoseError, ValueError, TypeError, KeyError) as error:
                     raise OidcUnavailable(
                         f"the provider's keys cannot be read: {type(error).__name__}"
@@ -192,10 +192,10 @@ class Provider:
                 return self._endpoint(name, locked=True)
         now = time.monotonic()
         if self._described is None or now - self._described[0] >= KNOWN:
-            said = self._get(self.settings.issuer.rstrip("/") + "/.well-known/openid-configuration")
-            if said.get("issuer") != self.settings.issuer:
+            reply = self._get(self.settings.issuer.rstrip("/") + "/.well-known/openid-configuration")
+            if reply.get("issuer") != self.settings.issuer:
                 raise OidcUnavailable("the provider calls itself otherwise than components.ava.oidc.issuer")
-            self._described = (now, said)
+            self._described = (now, reply)
         found = self._described[1].get(name)
         own = urlsplit(self.settings.issuer).scheme
         if not isinstance(found, str) or urlsplit(found).scheme not in ("https", own):
@@ -207,12 +207,12 @@ class Provider:
             with self._http() as http:
                 answer = http.get(url, headers={"accept": "application/json"})
                 answer.raise_for_status()
-                said = answer.json()
+                reply = answer.json()
         except (httpx.HTTPError, ValueError, OSError) as error:
             raise OidcUnavailable(f"{url}: {cause(error)}") from None
-        if not isinstance(said, dict):
+        if not isinstance(reply, dict):
             raise OidcUnavailable(f"{url}: no JSON object")
-        return said
+        return reply
 
     def _http(self) -> httpx.Client:
         trust = ssl.create_default_context(cafile=str(self.settings.ca) if self.settings.ca else None)

@@ -241,6 +241,6 @@ def _line(row: bytes, pod: str, secrets: Secrets) -> LogLine | None:
     found = rows_of(row)
     if found is None:
         return None
-    times, said = found
-    at = times[0] if len(said) > LONGEST else times[-1]
-    return LogLine(at, pod, secrets.masked(cut(said)), tuple(times) if len(times) > 1 else ())
+    times, reply = found
+    at = times[0] if len(reply) > LONGEST else times[-1]
+    return LogLine(at, pod, secrets.masked(cut(reply)), tuple(times) if len(times) > 1 else ())

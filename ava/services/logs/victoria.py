@@ -109,9 +109,9 @@ def _line(row: bytes) -> LogLine | None:
     """Return the line of a record; None where it cannot be read: one bad record never hides the others."""
     try:
         found = orjson.loads(row)
-        said = str(found.get("_msg", ""))
+        message = str(found.get("_msg", ""))
         return LogLine(
-            nanoseconds(found["_time"]), str(found.get("pod", "")), cut(said.encode("utf-8", "replace"))
+            nanoseconds(found["_time"]), str(found.get("pod", "")), cut(message.encode("utf-8", "replace"))
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -111,8 +111,8 @@ class Registries:
         config = self._get(client, f"/v2/{name}/blobs/{_digest(manifest['config']['digest'])}", ("*/*",))
         if config is None:
             raise ValueError("the image has no configuration")
-        said = _object(_object(json.loads(config.content)).get("config") or {})
-        parts = [said.get(part) or [] for part in ("Entrypoint", "Cmd")]
+        reply = _object(_object(json.loads(config.content)).get("config") or {})
+        parts = [reply.get(part) or [] for part in ("Entrypoint", "Cmd")]
         if not all(isinstance(part, list) for part in parts):
             raise TypeError("the image's command is no list")
         command = _COMMAND.validate_python((*parts[0], *parts[1]))

@@ -38,8 +38,8 @@ def never(
                 "Choose another queue: `ava queue`.",
             )
         ]
-    told = known(context)
-    asked = [told[name] for name in sorted(told) if spec.cluster in (name, ANY)]
+    report = known(context)
+    asked = [report[name] for name in sorted(report) if spec.cluster in (name, ANY)]
     plain = None if queue_pool else pool_for(False, None, pools)
     refusals = [infeasible_reasons(spec, room, pool, plain) for room in asked]
     if not refusals or not all(refusals):

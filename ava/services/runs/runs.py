@@ -95,9 +95,14 @@ def explain(context: Context, caller: Caller, id: str) -> Why:
     state = with_states(context, caller, [found])[0]
     reasons = [serializers.reason(r) for r in found.waits_for] if found.phase is not Phase.FINISHED else []
     for pod in store.pods([found.id]).get(found.id, ()):
-        if pod.attempt == found.attempt and (said := states.explain(pod)):
+        if pod.attempt == found.attempt and (reply := states.explain(pod)):
             problem = Problem(
-                pod.reason or "pod", said, f"pod {pod.pod}", pod.phase, "Running", "Read its log: `ava logs`."
+                pod.reason or "pod",
+                reply,
+                f"pod {pod.pod}",
+                pod.phase,
+                "Running",
+                "Read its log: `ava logs`.",
             )
             reasons.append(serializers.reason(problem.as_dict()))
     position = None

@@ -14,6 +14,8 @@ routes = APIRouter()
 @routes.get("/nodes")
 def nodes(visit: Someone) -> Response:
     """Show what can be had now (A-SC8)."""
-    told = show_cluster(visit.context, visit.caller)
+    report = show_cluster(visit.context, visit.caller)
     template = "nodes_part.html" if visit.partial else "nodes.html"
-    return visit.page(template, cluster=told, models=by_model(told.nodes), nodes=sorted_nodes(told.nodes))
+    return visit.page(
+        template, cluster=report, models=by_model(report.nodes), nodes=sorted_nodes(report.nodes)
+    )

@@ -159,7 +159,7 @@ def _show(visit: PageRequest, id: str, refused: ApiError | None = None) -> Respo
         whole=whole,
         shares=data_sets.list_shares(visit.context, visit.caller, id) if whole else [],
         uses=data_sets.list_uses(visit.context, visit.caller, id) if whole else [],
-        words_of_files={code: said for code in FILES if (said := visit.words.of_problem(code))},
+        words_of_files={code: reply for code in FILES if (reply := visit.words.of_problem(code))},
         values=visit.form,
     )
 

@@ -22,7 +22,7 @@ SHOWN = 20
 def home(visit: Someone) -> Response:
     """Show the first page."""
     mine = groups.list_groups(visit.context, visit.caller, GroupsQuery(limit=100)).items
-    told = show_cluster(visit.context, visit.caller)
+    report = show_cluster(visit.context, visit.caller)
     open_runs = [
         run
         for phase in ("admitted", "queued")
@@ -34,10 +34,10 @@ def home(visit: Someone) -> Response:
     return visit.page(
         "home.html",
         groups=sorted(mine, key=lambda g: (g.name != visit.caller.me.default_group, g.name)),
-        cluster=told,
-        models=by_model(told.nodes),
-        nodes=sorted_nodes(told.nodes)[:8],
-        more=max(0, len(told.nodes) - 8),
+        cluster=report,
+        models=by_model(report.nodes),
+        nodes=sorted_nodes(report.nodes)[:8],
+        more=max(0, len(report.nodes) - 8),
         runs=open_runs,
         approvals=len(waiting),
     )

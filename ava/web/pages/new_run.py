@@ -43,7 +43,7 @@ def _page(
     again: str = "",
 ) -> Response:
     kind = KINDS[plural]
-    told = show_cluster(visit.context, visit.caller)
+    report = show_cluster(visit.context, visit.caller)
     found = refused.problems if refused else ()
     return visit.page(
         "make.html",
@@ -55,7 +55,7 @@ def _page(
         values=values,
         again=again,
         errors=_by_field(found, like, visit.form),
-        cluster=told,
+        cluster=report,
         group=visit.caller.me.default_group,
         images=[
             {"value": row.name, "label": row.title or row.image}
@@ -68,7 +68,7 @@ def _page(
         written_sets=_chosen(visit, values, "data_write"),
         # Whether something is filled in that is else out of sight.
         advanced=any(values.get(name) for name in ("env", "git_url", "priority", "hours", "retries")),
-        **_options(visit, told),
+        **_options(visit, report),
         **_asked(visit, None),
     )
 
@@ -110,8 +110,8 @@ def _room(visit: PageRequest, node: NodeOut) -> str:
     """Return a node with what is free on it, on one line."""
     cores = visit.words.number(node.free.cpu / 1000)
     if node.capacity.gpu:
-        said = N_("%(name)s (%(gpu)s GPUs and %(cpu)s cores free)")
-        return visit.words(said, name=node.name, gpu=node.free.gpu, cpu=cores)
+        reply = N_("%(name)s (%(gpu)s GPUs and %(cpu)s cores free)")
+        return visit.words(reply, name=node.name, gpu=node.free.gpu, cpu=cores)
     return visit.words("%(name)s (%(cpu)s cores free)", name=node.name, cpu=cores)
 
 

@@ -130,11 +130,11 @@ class Builder:
         argv = ("go", "mod", "download", "-json", f"{m.name}@{m.version}")
         # Outside of any module: Go then checks against its checksum database, whatever a go.mod here replaces.
         done = self._run(f"download {m.name}", argv, self.log.parent, {**env, "GOFLAGS": "-mod=mod"})
-        told = json.loads(done.stdout)
-        if m.sum and told["Sum"] != m.sum:
-            raise self._failed(f"download {m.name}", told["Sum"], m.sum)
+        report = json.loads(done.stdout)
+        if m.sum and report["Sum"] != m.sum:
+            raise self._failed(f"download {m.name}", report["Sum"], m.sum)
         target = self.work / m.to
-        shutil.copytree(told["Dir"], target)
+        shutil.copytree(report["Dir"], target)
         for path in (target, *target.rglob("*")):
             path.chmod(path.stat().st_mode | 0o200)
         if not (target / "go.mod").exists():
@@ -276,8 +276,8 @@ class Builder:
             raise AvadmError(no_program(argv[0], " ".join(done.said)))
         if done.rc != 0:
             # Maven complains on its standard output.
-            told = done.said[-3:] or [s for s in done.stdout.splitlines() if "ERROR" in s][:3]
-            raise self._failed(title, " / ".join(told) or f"exit status {done.rc}", "exit status 0")
+            report = done.said[-3:] or [s for s in done.stdout.splitlines() if "ERROR" in s][:3]
+            raise self._failed(title, " / ".join(report) or f"exit status {done.rc}", "exit status 0")
         return done
 
     def _failed(self, title: str, found: str, wanted: str) -> AvadmError:

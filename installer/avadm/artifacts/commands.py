@@ -63,7 +63,7 @@ class LocalCommands:
         heard: Callable[[str], None] = lambda line: None,
     ) -> Done:
         """See Commands.run; Stopped where ``stop`` was called meanwhile."""
-        said: list[str] = []
+        messages: list[str] = []
         with log.open("a", encoding="utf-8") as out:
             out.write(f"$ {' '.join(argv)}\n")
             out.flush()
@@ -93,7 +93,7 @@ class LocalCommands:
                 for line in child.stderr:
                     out.write(line)
                     out.flush()
-                    said = [*said[1 - KEPT :], line.rstrip()]
+                    messages = [*messages[1 - KEPT :], line.rstrip()]
                     heard(line.rstrip())
                 reader.join()
                 rc = child.wait()
@@ -103,7 +103,7 @@ class LocalCommands:
                     self._running.discard(child.pid)
         if self._stopped:
             raise Stopped
-        return Done(rc, "".join(stdout), tuple(said))
+        return Done(rc, "".join(stdout), tuple(messages))
 
     def stop(self) -> None:
         """End what runs; nothing more is started."""

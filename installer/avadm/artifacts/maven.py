@@ -114,10 +114,10 @@ def listed(found: Mapping[str, str]) -> str:
 
 def differences(wanted: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
     """Return what differs between the jars that a recipe lists and those that were fetched, in words."""
-    said = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
-    said += [f"{name} is not in the list" for name in sorted(found.keys() - wanted.keys())]
+    messages = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
+    messages += [f"{name} is not in the list" for name in sorted(found.keys() - wanted.keys())]
     both = sorted(wanted.keys() & found.keys())
-    return said + [f"{name} has other bytes" for name in both if wanted[name] != found[name]]
+    return messages + [f"{name} has other bytes" for name in both if wanted[name] != found[name]]
 
 
 def record(artifact: Artifact) -> Path:

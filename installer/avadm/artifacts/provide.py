@@ -152,7 +152,7 @@ class ArtifactProvider:
 
     def _reported(self, artifact: Artifact, out: Path, log: Path) -> dict[str, str]:
         """Return what each program says of its version; AvadmError where one is missing or says something else."""
-        said, findings = {}, []
+        reply, findings = {}, []
         for name, wanted in artifact.files.items():
             if not (out / name).is_file():
                 findings.append(_not(artifact, name, "is not there", "", "a file"))
@@ -166,10 +166,10 @@ class ArtifactProvider:
                     )
                     findings.append(_not(artifact, name, "does not say its version", found, wanted.says))
                 else:
-                    said[name] = answer[0].strip()
+                    reply[name] = answer[0].strip()
         if findings:
             raise AvadmError(findings)
-        return said
+        return reply
 
 
 def _not(artifact: Artifact, name: str, what: str, found: str, wanted: str) -> Finding:

@@ -41,8 +41,8 @@ def maven_settings(environment: Mapping[str, str]) -> str:
 
 
 def _login(parts: SplitResult) -> str:
-    said = {"username": parts.username, "password": parts.password}
-    return "".join(f"      <{k}>{escape(unquote(v))}</{k}>\n" for k, v in said.items() if v)
+    report = {"username": parts.username, "password": parts.password}
+    return "".join(f"      <{k}>{escape(unquote(v))}</{k}>\n" for k, v in report.items() if v)
 
 
 def _maven_exceptions(text: str) -> list[str]:

@@ -29,9 +29,9 @@ def _names(site: Site, phases: Iterable[Phase]) -> list[str]:
 def variables(site: Site, store: ArtifactStore | None = None) -> dict[str, Any]:
     """Return the variable ``artifacts``: name to version and files, of what the site needs and the cache has."""
     store = store or ArtifactStore.default()
-    told = {a.name: store.variables(a) for a in needed(site)}
+    report = {a.name: store.variables(a) for a in needed(site)}
     made = {name: node_archives.variables(name) for name in _names(site, PHASES) if node_archives.ours(name)}
-    return {name: value for name, value in told.items() if value is not None} | made
+    return {name: value for name, value in report.items() if value is not None} | made
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,17 +104,17 @@ def record(artifact: Artifact) -> Path:
     if program is None:
         raise WheelError(f"There is no python{step.python} here.")
     with tempfile.TemporaryDirectory() as name:
-        told = Path(name) / "report.json"
+        report = Path(name) / "report.json"
         argv = [
             *(program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"),
-            *("--dry-run", "--ignore-installed", f"--report={told}", f"--target={name}/none"),
+            *("--dry-run", "--ignore-installed", f"--report={report}", f"--target={name}/none"),
             *_targets(step.python),
             *asked,
         ]
         done = subprocess.run(argv, check=False)
         if done.returncode:
             raise WheelError(f"pip failed: exit status {done.returncode}")
-        found = json.loads(told.read_text(encoding="utf-8"))["install"]
+        found = json.loads(report.read_text(encoding="utf-8"))["install"]
     lines = sorted(_line(one) for one in found)
     path = artifact.folder / step.list
     head = f"# Written by `python -m avadm.artifacts.wheels {artifact.name}` from {step.project}.\n"

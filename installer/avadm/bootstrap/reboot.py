@@ -61,11 +61,11 @@ def reboot(job: BootstrapTask, targets: Sequence[Target], reports: dict[str, Nod
     for target in concerned:
         report, seen = reports[target.node], Seen.of(answers[target.node])
         if seen is None:
-            said = answers[target.node]
+            reply = answers[target.node]
             report.fail(
                 "boot",
-                said.error or f"{target} cannot say how it was booted",
-                found=said.stderr.strip()[-300:],
+                reply.error or f"{target} cannot say how it was booted",
+                found=reply.stderr.strip()[-300:],
             )
         elif not seen.lacks:
             report.add(

@@ -157,8 +157,8 @@ def _authorize(
         raise ConnectionFailed(Why.LOST, f"connection lost: {target}: {e}", when="connection lost") from e
     finally:
         transport.close()
-    said = got.stdout.decode("utf-8", "replace").split()
-    if got.rc != 0 or not said or said[-1] not in ("present", "added"):
+    reply = got.stdout.decode("utf-8", "replace").split()
+    if got.rc != 0 or not reply or reply[-1] not in ("present", "added"):
         report.fail(
             "key",
             f"the controller's key could not be written on {target}",
@@ -209,7 +209,7 @@ def _prepare(job: BootstrapTask, targets: Sequence[Target], reports: dict[str, N
 def _judge(job: BootstrapTask, target: Target, result: Result, report: NodeReport, granted: bool) -> None:
     """Turn the script's answer into steps."""
     lines = result.stdout.split("\n")
-    said = result.stderr.strip()[-300:]
+    reply = result.stderr.strip()[-300:]
     if result.error is not None or "root" not in lines:
         no_sudo = result.error is None or result.error.why is Why.NO_ROOT
         if target.user != "root" and no_sudo:
@@ -217,13 +217,13 @@ def _judge(job: BootstrapTask, target: Target, result: Result, report: NodeRepor
                 "root",
                 f"{target.user} on {target} cannot become root without a password",
                 where="/etc/sudoers.d",
-                found=said or f"exit status {result.rc}",
+                found=reply or f"exit status {result.rc}",
                 remedy=f"Give its password for sudo (--sudo-password-file FILE, AVADM_SUDO_PASSWORD), by which bootstrap "
                 f"writes that rule; or as root on the node: echo '{target.user} ALL=(ALL) NOPASSWD: ALL' > "
                 f"/etc/sudoers.d/avadm && chmod 440 /etc/sudoers.d/avadm (install sudo where it is missing).",
             )
         else:
-            report.fail("root", result.error or f"{target} ran nothing: {said}")
+            report.fail("root", result.error or f"{target} ran nothing: {reply}")
         return
     by = "root" if target.user == "root" else f"{target.user} by sudo"
     report.add("root", BootstrapState.CHANGED if granted else BootstrapState.OK, by)
@@ -243,7 +243,7 @@ def _judge(job: BootstrapTask, target: Target, result: Result, report: NodeRepor
         report.fail(
             "python",
             f"{job.interpreter} could not be installed on {target}",
-            found=said or f"exit status {result.rc}",
+            found=reply or f"exit status {result.rc}",
             remedy=f"Try `apt-get update && apt-get install {python_package(job.interpreter)}` on the node: "
             "are its package sources (and packages.proxy in the site file) reachable?",
         )

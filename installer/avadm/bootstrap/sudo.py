@@ -61,8 +61,8 @@ def let_sudo(targets: Sequence[Target], job: BootstrapTask, reports: dict[str, N
 
 def _refused(report: NodeReport, target: Target, got: channel.Output) -> None:
     """Say why sudo did not do it."""
-    said = got.stderr.decode("utf-8", "replace").strip()
-    if any(text in said for text in WRONG):
+    message = got.stderr.decode("utf-8", "replace").strip()
+    if any(text in message for text in WRONG):
         report.fail(
             "root",
             f"sudo on {target} does not take this password for {target.user}",
@@ -75,6 +75,6 @@ def _refused(report: NodeReport, target: Target, got: channel.Output) -> None:
         "root",
         f"{target.user} on {target} cannot be let become root",
         where="/etc/sudoers.d/avadm",
-        found=said[-300:] or ("no answer in time" if got.rc is None else f"exit status {got.rc}"),
+        found=message[-300:] or ("no answer in time" if got.rc is None else f"exit status {got.rc}"),
         remedy=f"May {target.user} run everything by sudo (`sudo -l`)? Nothing was changed there.",
     )

@@ -209,8 +209,8 @@ def _make(
     else:
         print_findings(findings)
         for record in made:
-            said = "; ".join(dict.fromkeys(k.reported for k in record.files.values() if k.reported))
-            console.print(Text(f"✓ {record.name} {record.version} in {duration(record.seconds)}: {said}"))
+            text = "; ".join(dict.fromkeys(k.reported for k in record.files.values() if k.reported))
+            console.print(Text(f"✓ {record.name} {record.version} in {duration(record.seconds)}: {text}"))
         if not made and not findings:
             console.print(
                 "Nothing to do: the cache has it all." if chosen else "This site needs no artifacts."

@@ -61,12 +61,12 @@ class Plain:
 
     def _show(self, name: str, line: _Line, now: float) -> None:
         step = line.text.partition(": ")[0]
-        told, when = self._told.get(name, ("", 0.0))
-        if step == told and now - when < HEARTBEAT_S:
+        report, when = self._told.get(name, ("", 0.0))
+        if step == report and now - when < HEARTBEAT_S:
             return
         self._told[name] = (step, now)
         stamp = time.strftime("%H:%M:%S")
-        text = line.text if step == told else step
+        text = line.text if step == report else step
         self._console.print(Text(f"{stamp} {name:<18} {visible(text)[:150]}"))
 
 

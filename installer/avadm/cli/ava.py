@@ -50,24 +50,24 @@ def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
         raise AvadmError(no_platform(str(app.resolved_site)))
     password = _password(name)
     done = make_admin(app.fleet(), site, name, password, email)
-    said = done.stdout.strip()
-    if done.rc == 0 and said in SAID:
+    text = done.stdout.strip()
+    if done.rc == 0 and text in SAID:
         if as_json:
-            print_json({"site": site.name, "name": name, "did": said})
+            print_json({"site": site.name, "name": name, "did": text})
         else:
-            console.print(Text(f"{name} {SAID[said]}."))
+            console.print(Text(f"{name} {SAID[text]}."))
         return EXIT_GOOD
     lines = [line for line in done.stderr.splitlines() if not line.startswith("command terminated with")]
-    told = "\n".join(lines).replace(password, "…") or said or f"exit status {done.rc}"
+    message = "\n".join(lines).replace(password, "…") or text or f"exit status {done.rc}"
     raise AvadmError(
         Finding(
             check="create-admin",
             what=f"{name} was not made an administrator.",
             where=done.node,
-            found=told,
+            found=message,
             wanted="",
             remedy="Put that right and run it again."
-            if done.rc == EXIT_FOUND_BAD or "Wanted" in told
+            if done.rc == EXIT_FOUND_BAD or "Wanted" in message
             else "See `avadm doctor --only ava,database`, then run it again.",
         ),
         exit_code=EXIT_FOUND_BAD if done.rc == EXIT_FOUND_BAD else EXIT_COULD_NOT_RUN,

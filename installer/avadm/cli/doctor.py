@@ -198,9 +198,9 @@ def _block(status: str, some: Sequence[Result]) -> Text:
     name = ids[0] if len(ids) == 1 else quantity(len(ids), "check")
     head = Text.assemble((f"{mark} {name}", style), "  ", (visible(where), "bold"))
     same = len(places) == 1 or len({r.evidence for r in some}) == 1
-    said = list(dict.fromkeys(r.evidence if same else f"{r.where}: {r.evidence}" for r in some))
-    lines = [_folded(text) for text in said[:SHOWN]]
-    lines += [Text(f"    and {len(said) - SHOWN} more", style="dim")] if len(said) > SHOWN else []
+    messages = list(dict.fromkeys(r.evidence if same else f"{r.where}: {r.evidence}" for r in some))
+    lines = [_folded(text) for text in messages[:SHOWN]]
+    lines += [Text(f"    and {len(messages) - SHOWN} more", style="dim")] if len(messages) > SHOWN else []
     lines += [_folded(first.remedy, "do  ")] if first.remedy else []
     return Text("\n").join([head, *lines])
 

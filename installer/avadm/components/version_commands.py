@@ -5,8 +5,8 @@ from __future__ import annotations
 
 def build_info(port: int) -> tuple[str, ...]:
     """Return the command that reads the version in a Kubernetes server's own metrics, plain HTTP on 127.0.0.1."""
-    told = "sed -n 's/.*build_info.*gitVersion=\"v\\([^\"]*\\).*/\\1/p'"
-    return ("sh", "-c", f"curl --silent --noproxy '*' http://127.0.0.1:{port}/metrics | {told}")
+    text = "sed -n 's/.*build_info.*gitVersion=\"v\\([^\"]*\\).*/\\1/p'"
+    return ("sh", "-c", f"curl --silent --noproxy '*' http://127.0.0.1:{port}/metrics | {text}")
 
 
 def running(unit: str, argument: str = "--version") -> tuple[str, ...]:

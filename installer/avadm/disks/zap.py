@@ -100,16 +100,16 @@ def _known(fleet: Fleet, site: Site) -> dict[str, int] | None:
         f"{there} || test -e {MARK} || test -s {CONFIG} || exit {NO_STORE};"
         " ceph --connect-timeout 20 osd dump --format json"
     )
-    said = []
+    messages = []
     for node in site.with_role("mon"):
         result = fleet.run(node.name, command, timeout=60)
-        said.append(result.rc)
+        messages.append(result.rc)
         try:
             if result.ok:
                 return {str(one["uuid"]): int(one["osd"]) for one in json.loads(result.stdout)["osds"]}
         except (ValueError, KeyError, TypeError):
             continue
-    return {} if said and set(said) == {NO_STORE} else None
+    return {} if messages and set(messages) == {NO_STORE} else None
 
 
 def _refusal(disk: Disk, reasons: list[str]) -> Finding:

@@ -150,8 +150,8 @@ def parse(text: str, where: str) -> Snapshot:
         found = Snapshot.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise _refused(where, said[:200]) from error
+        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise _refused(where, message[:200]) from error
     if found.format != FORMAT:
         raise _refused(where, f"format {found.format}")
     return found

@@ -55,19 +55,19 @@ class Collector:
                     witness, answers.values[WHOLE] = other, again.values[other]
                     break
             else:
-                said = answers.values.get(witness or "", {})
-                answers.values[WHOLE] = {item: said[item] for item in whole if item in said}
+                reply = answers.values.get(witness or "", {})
+                answers.values[WHOLE] = {item: reply[item] for item in whole if item in reply}
         return answers
 
     def _round(self, items: Mapping[str, Collection[str]], answers: Answers) -> None:
         given = {host: {"salt": self._salt, "items": sorted(set(some))} for host, some in items.items()}
-        for host, said in ask(
+        for host, reply in ask(
             self._fleet, self._python, values.values, given, read=_texts, timeout=TIMEOUT
         ).items():
-            if said.value is None:
-                answers.silent[host] = said.why
+            if reply.value is None:
+                answers.silent[host] = reply.why
             else:
-                answers.values[host] = said.value
+                answers.values[host] = reply.value
 
 
 def _texts(found: Any) -> dict[str, str]:
@@ -108,12 +108,12 @@ def record(
         values = {item: value for item, value in values.items() if value}
         values |= {item: "!what this task keeps" for item in items if kind(item) == UNPROVEN}
         kept[host] = HostSnapshot(run, host, values)
-    said = answers.values.get(WHOLE, {})
+    reply = answers.values.get(WHOLE, {})
     left = set(wanted.get(WHOLE, ()))
     for host, items in managed.items():
         ours = [item for item in dict.fromkeys(items) if item in left]
         left.difference_update(ours)
         if ours:
-            kept[OF + host] = HostSnapshot(run, host, {item: said.get(item, "!not told") for item in ours})
+            kept[OF + host] = HostSnapshot(run, host, {item: reply.get(item, "!not told") for item in ours})
     prints.keep(phase, kept)
     return answers.silent

@@ -27,10 +27,10 @@ def own(text: str) -> tuple[str, str]:
     What follows the remedy behind a bar (the end of a log) belongs to the error.
     """
     before, _, after = text.partition(OWN)
-    said, bar, rest = after.partition(" | ")
+    reply, bar, rest = after.partition(" | ")
     return (
-        (before.rstrip() + (f"{bar}{rest}" if bar else ""), " ".join(said.split()))
-        if said.strip()
+        (before.rstrip() + (f"{bar}{rest}" if bar else ""), " ".join(reply.split()))
+        if reply.strip()
         else (text, "")
     )
 
@@ -43,8 +43,8 @@ def remedy(host: str, *texts: str) -> str:
         texts: the error's texts, most telling first; the first one that is known wins.
     """
     for text in texts:
-        if said := own(text)[1]:
-            return said
+        if reply := own(text)[1]:
+            return reply
         for pattern, sentence in _table():
             if text and pattern.search(text):
                 return sentence.replace("{host}", host)

@@ -104,22 +104,22 @@ class PeersFirst:
         asked = [h for h in request.limit if h in self._telling.hosts.get(request.phase, ())]
         if not asked or request.check:
             return self._runner.run(request, on_event, canceled)
-        told = self._tell(request.phase, asked, on_event, canceled)
+        report = self._tell(request.phase, asked, on_event, canceled)
         stats = {
             host: {"ok": 1, "changed": int(changed), "failed": 0, "unreachable": 0, "skipped": 0}
-            for host, changed in told.items()
+            for host, changed in report.items()
         }
         on_event(Event(time.time(), request.phase, Kind.STATS, stats=stats))
-        left = tuple(host for host in request.limit if host not in told)
+        left = tuple(host for host in request.limit if host not in report)
         if not left or canceled():
-            return PlaybookResult(254 if left else 0, bool(left), tuple(told))
+            return PlaybookResult(254 if left else 0, bool(left), tuple(report))
 
         def heard(event: Event) -> None:
             # A playbook's counts are those of all its phase.
             on_event(replace(event, stats={**stats, **event.stats}) if event.kind is Kind.STATS else event)
 
         result = self._runner.run(replace(request, limit=left), heard, canceled)
-        return replace(result, through=tuple(told))
+        return replace(result, through=tuple(report))
 
     def _tell(
         self, phase: str, hosts: list[str], on_event: Callable[[Event], None], canceled: Callable[[], bool]
@@ -127,21 +127,21 @@ class PeersFirst:
         """Return the nodes that were told, and whether that changed anything there."""
         on_event(Event(time.time(), phase, Kind.TASK_START, task=TASK))
         begun = time.monotonic()
-        told = _Told()
+        report = _Told()
         if phase == "base":
-            self._hosts(hosts, told)
+            self._hosts(hosts, report)
         else:
-            self._rules(hosts, told, canceled)
+            self._rules(hosts, report, canceled)
         seconds = time.monotonic() - begun
-        for host, changed in told.well.items():
+        for host, changed in report.well.items():
             kept = self._telling.prints.get(phase, host)
             items = tuple(item for item in (kept.values if kept else ()) if kind(item) != UNPROVEN)
             about = Kind.CHANGED if changed else Kind.OK
             on_event(Event(time.time(), phase, about, host, TASK, seconds=seconds, manages=items))
-        for host, why in told.wrong.items():
+        for host, why in report.wrong.items():
             text = f"{host} could not be told of the others, so the playbook runs there: {why}"
             on_event(Event(time.time(), phase, Kind.LOG, message=text))
-        return told.well
+        return report.well
 
     def _hosts(self, hosts: Iterable[str], told: _Told) -> None:
         engine = Environment(  # noqa: S701 - no HTML
@@ -161,7 +161,7 @@ class PeersFirst:
         until = time.monotonic() + CONFIRM_S + MARGIN_S
         with self._telling.again() as fleet:
             kept = self._asked(fleet, there.keep, {host: {} for host in told.armed})
-        cut_off = {host: said for host, said in kept.items() if isinstance(said, str)}
+        cut_off = {host: reply for host, reply in kept.items() if isinstance(reply, str)}
         for host, why in cut_off.items():
             told.refuse(host, why)
         # Until then a node that cannot be reached under its new rules has taken them back, and the playbook finds it.
@@ -172,10 +172,10 @@ class PeersFirst:
         self, fleet: Fleet, function: Function, given: Mapping[str, Mapping[str, object]]
     ) -> dict[str, dict[str, Any] | str]:
         """Return what each node said, or why it did not."""
-        said = ask(fleet, self._telling.python, function, given, read=mapping, timeout=CONFIRM_S / 2)
+        reply = ask(fleet, self._telling.python, function, given, read=mapping, timeout=CONFIRM_S / 2)
         return {
             host: answer.why or "no answer" if answer.value is None else answer.value
-            for host, answer in said.items()
+            for host, answer in reply.items()
         }
 
 

@@ -81,8 +81,8 @@ def platform_target(site: Site, kube: KubeTarget | None) -> PlatformTarget | Non
         except AvadmError as error:
             raise MeasureError(str(error)) from error
         if done.rc or done.stdout.strip() not in DONE:
-            told = (done.error or done.stderr.strip() or done.stdout.strip()).replace(password, "…")
-            raise MeasureError(f"{done.node}: no administrator could be made: {told[-300:]}")
+            text = (done.error or done.stderr.strip() or done.stdout.strip()).replace(password, "…")
+            raise MeasureError(f"{done.node}: no administrator could be made: {text[-300:]}")
         return done
 
     certificate = site.components.ava.certificate

@@ -231,7 +231,7 @@ def of_run(folder: RunFolder) -> RunSummary:
     if "phases" not in data:
         events = list(folder.events())
         seconds = round(events[-1].time - events[0].time, 1) if events else 0.0
-        told = RunSummary(result="unfinished", seconds=seconds, check=False, next="avadm apply")
-        data = {**Summary(events).as_dict(), **told, **data}
+        report = RunSummary(result="unfinished", seconds=seconds, check=False, next="avadm apply")
+        data = {**Summary(events).as_dict(), **report, **data}
     here: RunSummary = {"log": str(folder.log), "changes": []}
     return {**here, **data, "run": folder.id, "verb": folder.verb}

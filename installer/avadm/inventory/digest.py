@@ -82,13 +82,13 @@ class Digests:
         mine = {k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)}
         others = [k for k, role in phase.of_some.items() if role not in self._roles.get(host, ())]
         texts = {k: v for k, v in self._shared[phase.name].items() if k not in others} | mine
-        told = _text({name: texts.pop(name, "") for name in phase.told}) if phase.told else ""
+        report = _text({name: texts.pop(name, "") for name in phase.told}) if phase.told else ""
         if artifacts := self._checksums(own.get("artifacts", self.variables.all.get("artifacts", {})), phase):
             texts["artifacts"] = artifacts
         whole = ", ".join(f"{_text(k)}: {texts[k]}" for k in sorted(texts))
         named = self._named[phase.name] | _names(mine.values())
         inputs = f"{_hash(f'{{{whole}}}', self._phase(phase))}.{self._of_secrets(named)}"
-        return f"{inputs}.{_hash(told)}" if told else inputs
+        return f"{inputs}.{_hash(report)}" if report else inputs
 
     def _of_secrets(self, names: Collection[str]) -> str:
         held = self._secrets if names else {}

@@ -44,8 +44,8 @@ def evidence(site_path: Path, name: str) -> list[Path]:
     ledger = site_path.parent / ".avadm" / name / "ledger.json"
     found = [path for path in (site_path.with_suffix(".pki.json"),) if path.exists()]
     try:
-        said = json.loads(ledger.read_text(encoding="utf-8"))
-        used = "vault" in said.get("founded", {}) or SECRET_PHASES & said["phases"].keys()
+        reply = json.loads(ledger.read_text(encoding="utf-8"))
+        used = "vault" in reply.get("founded", {}) or SECRET_PHASES & reply["phases"].keys()
     except FileNotFoundError:
         used = False
     except DAMAGE:

@@ -116,7 +116,7 @@ def _one(
         left = started + allowed.timeout - clock()
         seconds = max(1, min(SLICE_S, round(left)))
         try:
-            told = masters.ask("drain", [one.node], wait=seconds + 10, seconds=seconds, **allowed.words)
+            report = masters.ask("drain", [one.node], wait=seconds + 10, seconds=seconds, **allowed.words)
         except AvadmError as error:
             failed += 1
             if failed == TRIES or left <= 0:
@@ -124,7 +124,7 @@ def _one(
             tell(f"{one.node}: {error} It is tried again.")
             sleep(SLICE_S / 2)
             continue
-        failed, answer = 0, told[one.node]
+        failed, answer = 0, report[one.node]
         one.evicted += [pod for pod in answer["evicted"] if pod not in one.evicted]
         if one.evicted or answer["done"]:
             begun.add(one.node)

@@ -54,7 +54,7 @@ class Masters:
                 continue
             if answer.value is not None and "error" not in answer.value:
                 return dict(answer.value["nodes"])
-            said = answer.value["error"] if answer.value else answer.why
+            reply = answer.value["error"] if answer.value else answer.why
             what = f"Kubernetes did not {do} {', '.join(names)}."
             remedy = (
                 "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master."
@@ -64,7 +64,7 @@ class Masters:
                     check="kubernetes-master",
                     what=what,
                     where="",
-                    found=str(said),
+                    found=str(reply),
                     wanted="",
                     remedy=remedy,
                     host=master,

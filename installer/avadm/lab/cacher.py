@@ -92,13 +92,13 @@ class Cacher:
             if start_ticks(pid) is None:
                 break
             time.sleep(0.1)
-        said = log.read_text(errors="replace").strip().splitlines()[-1:]
+        reply = log.read_text(errors="replace").strip().splitlines()[-1:]
         self.stop()  # it lives on where it could not have the port
         raise AvadmError.of(
             check="lab-apt-cache",
             what="The apt cache does not start.",
             where=str(log),
-            found=" ".join(said) or "no answer",
+            found=" ".join(reply) or "no answer",
             wanted=f"apt-cacher-ng listening on {self.address}:{PORT}",
             remedy=f"Read the log; is the port taken (ss -ltnp sport = :{PORT})?",
         )

@@ -88,8 +88,8 @@ class HttpStore:
             with urllib.request.build_opener(*handlers).open(request, timeout=TIMEOUT_S) as answer:
                 return str(answer.read().decode("utf-8", "replace"))
         except urllib.error.HTTPError as error:
-            said = error.read(300).decode("utf-8", "replace")
-            raise StoreUnreachable(f"HTTP {error.code}: {said}") from error
+            text = error.read(300).decode("utf-8", "replace")
+            raise StoreUnreachable(f"HTTP {error.code}: {text}") from error
         except (OSError, ValueError) as error:
             raise StoreUnreachable(str(error)) from error
 
@@ -126,6 +126,6 @@ class SshStore:
             self.name, f"{shlex.quote(self.python)} -", timeout=TIMEOUT_S, stdin=program.encode()
         )
         if not result.ok:
-            said = result.stderr.strip().splitlines()
-            raise StoreUnreachable(result.error or (said[-1] if said else f"exit status {result.rc}"))
+            reply = result.stderr.strip().splitlines()
+            raise StoreUnreachable(result.error or (reply[-1] if reply else f"exit status {result.rc}"))
         return result.stdout

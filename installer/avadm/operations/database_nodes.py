@@ -113,8 +113,8 @@ def told(result: Result) -> dict[str, Any]:
             return found
     if result.rc == 0:
         return {}
-    said = result.stderr.strip().rpartition("avadm-database: ")[2] or f"exit status {result.rc}"
-    what, _, remedy = said.partition(" Remedy: ")
+    text = result.stderr.strip().rpartition("avadm-database: ")[2] or f"exit status {result.rc}"
+    what, _, remedy = text.partition(" Remedy: ")
     raise AvadmError(
         Finding(
             check="database-backup",

@@ -113,15 +113,15 @@ def no_platform(where: str) -> Finding:
 
 def _not_lent(lent: Result, secret: str) -> Finding:
     lines = [line for line in lent.stderr.splitlines() if not line.startswith("command terminated with")]
-    told = (
+    text = (
         "\n".join(lines).replace(secret, "…").strip() or lent.stdout.strip()[:200] or f"exit status {lent.rc}"
     )
-    old = _OLD in told
+    old = _OLD in text
     return Finding(
         check="ava-not-entered",
         what="The platform lets nobody in." if not old else "The platform is of a version of before.",
         where=lent.node,
-        found=told.splitlines()[-1],
+        found=text.splitlines()[-1],
         wanted="an administrator's token for an hour",
         remedy="`avadm artifacts build ava-image`, then `avadm apply ava`."
         if old

@@ -141,10 +141,10 @@ def _group(file: PeopleFile, i: int, group: Group, there: CurrentState, whole: b
     if group.name in there.quotas:
         return
     quota = group.quota.amounts() if whole else {}
-    said = f" with {_quota_said(quota)}" if quota else ""
+    text = f" with {_quota_said(quota)}" if quota else ""
     yield Change(
         f"group {group.name}",
-        f"make{said}",
+        f"make{text}",
         file.where("groups", i),
         lambda ava: ava.make_group(group.name, quota),
     )
@@ -182,13 +182,13 @@ def _default(file: PeopleFile, i: int, user: User, there: CurrentState) -> Itera
 
 
 def _quota(file: PeopleFile, i: int, group: Group, there: CurrentState) -> Iterator[Change]:
-    said, before = group.quota.amounts(), there.quotas.get(group.name)
+    reply, before = group.quota.amounts(), there.quotas.get(group.name)
     if before is None:
         return
-    other = {key: value for key, value in said.items() if before[key] != value}
+    other = {key: value for key, value in reply.items() if before[key] != value}
     if other:
         # The whole is sent: what the file leaves out stays as it is now.
-        whole = {**before, **said}
+        whole = {**before, **reply}
         yield Change(
             f"group {group.name}",
             "quota: " + ", ".join(f"{k} {_amount(k, before[k])} → {_amount(k, v)}" for k, v in other.items()),

@@ -41,8 +41,8 @@ class Quota(Model):
 
     def amounts(self) -> dict[str, int | None]:
         """Return what is said, as the API counts it: cards, thousandths of a core, bytes; None: no limit."""
-        said = {name: getattr(self, name) for name in ("gpu", "cpu", "memory", "storage", "disk")}
-        return {name: amount(name, text) for name, text in said.items() if text is not None}
+        report = {name: getattr(self, name) for name in ("gpu", "cpu", "memory", "storage", "disk")}
+        return {name: amount(name, text) for name, text in report.items() if text is not None}
 
 
 class User(Model):

@@ -123,8 +123,8 @@ def answer(result: Result, read: Callable[[Any], T]) -> Answer[T]:
             return Answer(result, read(_unpacked(line)), stamps=stamps)
         except (*DAMAGE, zlib.error):
             continue
-    said = result.stderr.strip().splitlines()
-    why = said[-1] if said else f"exit {result.rc}" if result.rc else NO_ANSWER
+    reply = result.stderr.strip().splitlines()
+    why = reply[-1] if reply else f"exit {result.rc}" if result.rc else NO_ANSWER
     return Answer(result, None, why, stamps)
 
 

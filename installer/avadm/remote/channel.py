@@ -60,13 +60,13 @@ def wrap(command: str, user: str, timeout: float) -> str:
 def refused_root(user: str, got: Output) -> Reason | None:
     """Return why sudo did not run the line that `wrap` made; None where it did."""
     lines = got.stderr.decode("utf-8", "replace").strip().splitlines()
-    said = lines[-1] if lines else ""
-    missing = got.rc == NOT_FOUND and re.search(r"\bsudo\b.*not found", said)
-    if user == "root" or not (missing or (got.rc == 1 and re.match(r"sudo: |Sorry, user ", said))):
+    message = lines[-1] if lines else ""
+    missing = got.rc == NOT_FOUND and re.search(r"\bsudo\b.*not found", message)
+    if user == "root" or not (missing or (got.rc == 1 and re.match(r"sudo: |Sorry, user ", message))):
         return None
-    said = said.removeprefix("sudo: ")[:200]
-    text = f"no root: {user} cannot become root without a password ({said})"
-    return Reason(Why.NO_ROOT, text, user=user, said=said)
+    message = message.removeprefix("sudo: ")[:200]
+    text = f"no root: {user} cannot become root without a password ({message})"
+    return Reason(Why.NO_ROOT, text, user=user, said=message)
 
 
 def execute(transport: paramiko.Transport, line: str, *, timeout: float, stdin: bytes | None) -> Output:

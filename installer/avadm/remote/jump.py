@@ -78,9 +78,9 @@ class JumpHost:
             )
         except (paramiko.SSHException, EOFError, OSError) as e:
             # A refusal is told as (code, text); anything else is a time-out or a lost connection.
-            said = e.args[-1] if isinstance(e, paramiko.ChannelException) else e
-            text = f"not forwarded: {self.target} has no way to {target}, port {target.port} ({said})"
-            raise ConnectionFailed(Why.NOT_FORWARDED, text, port=target.port, said=said) from e
+            reply = e.args[-1] if isinstance(e, paramiko.ChannelException) else e
+            text = f"not forwarded: {self.target} has no way to {target}, port {target.port} ({reply})"
+            raise ConnectionFailed(Why.NOT_FORWARDED, text, port=target.port, said=reply) from e
 
     def close(self) -> None:
         """Drop the connection."""

@@ -92,8 +92,10 @@ class StateReplica:
             doubts.setdefault(why, []).append(node)
         if self._ledger.damage:
             raise self._ledger.damage
-        told = [f"The copy of the ledger on {', '.join(n)} is not used: {why}." for why, n in doubts.items()]
-        return " ".join([note, *told]).strip()
+        reports = [
+            f"The copy of the ledger on {', '.join(n)} is not used: {why}." for why, n in doubts.items()
+        ]
+        return " ".join([note, *reports]).strip()
 
     def _take(self, text: str, write: bool) -> str:
         """Take over a copy; return why it was not."""

@@ -116,8 +116,10 @@ class RunFolder:
     @property
     def site(self) -> str | None:
         """Name of the site that the run was for; None where it kept none."""
-        told = (self.read_mapping(name).get("site") for name in ("summary.json", "plan.json", "ledger.json"))
-        return next((str(site) for site in told if site), None)
+        report = (
+            self.read_mapping(name).get("site") for name in ("summary.json", "plan.json", "ledger.json")
+        )
+        return next((str(site) for site in report if site), None)
 
     def events(self) -> Iterator[Event]:
         """Yield the recorded events; a last line that was cut off by a kill is left out."""

@@ -93,8 +93,8 @@ def test_a_journal_with_data_is_kept_by_a_second_formatting(cache):
 
 def test_no_key_is_an_argument_or_readable_by_others(cache):
     for node in {*cache.workers, cache.master, *cache.clients}:
-        said = cache.sh(node, "ps axww -o args | grep -c '[s]3a.secretKey' || true")
-        assert said.strip() == "0"
+        reply = cache.sh(node, "ps axww -o args | grep -c '[s]3a.secretKey' || true")
+        assert reply.strip() == "0"
     file = cache.lab.host(cache.master).file
     assert (file("/var/lib/alluxio/mounts.json").mode, file("/var/lib/alluxio/journal").mode) == (
         0o600,

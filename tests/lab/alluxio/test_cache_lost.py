@@ -33,8 +33,8 @@ def test_nothing_wrong_is_read_while_a_part_is_lost(cache, files, tried, part):
         "nothing wrong is read; reads continue",
     )
     cache.sh(node, f"nohup sh -c 'sleep 8; systemctl kill -s KILL avadm-alluxio-{part}' >/dev/null 2>&1 &")
-    said = cache.sh(cache.reader, LOOP.format(seconds=60, seen=seen, sums=sums), timeout=240)
-    right, wrong, failed, last = said.split()
+    reply = cache.sh(cache.reader, LOOP.format(seconds=60, seen=seen, sums=sums), timeout=240)
+    right, wrong, failed, last = reply.split()
     assert int(wrong) == 0
     assert int(right) > 6
     assert last == "right", f"{failed} reads failed"

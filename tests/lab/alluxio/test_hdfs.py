@@ -94,8 +94,8 @@ def test_a_dead_namenode_is_told_and_files_are_there_again_with_it(cache, hdfs, 
         assert {status for status, _ in found} == {"bad"}
         assert all("no namenode of /hdfs answers" in evidence for _, evidence in found), found
         time.sleep(6)
-        told = lab.run(cache.reader, f"head -c 1 {MOUNT}/hdfs/faces", timeout=150).stderr
-        assert "No such file" not in told and told, told
+        report = lab.run(cache.reader, f"head -c 1 {MOUNT}/hdfs/faces", timeout=150).stderr
+        assert "No such file" not in report and report, report
         # The other under stores are read as before.
         assert "cephfs" in cache.sh(cache.reader, f"ls {MOUNT}", timeout=150)
     finally:

@@ -38,7 +38,7 @@ def test_an_artifact_is_built_reproducibly_and_damage_is_found(tmp_path):
         byte = stream.read(1)
         stream.seek(1000)
         stream.write(bytes([byte[0] ^ 1]))
-    code, told = avadm(caches[0], "verify", "pause", "cni-plugins", "--json")
+    code, report = avadm(caches[0], "verify", "pause", "cni-plugins", "--json")
     assert code == 1
-    assert [f["check"] for f in told["findings"]] == ["artifact-integrity"]
-    assert "bridge" in told["findings"][0]["found"]
+    assert [f["check"] for f in report["findings"]] == ["artifact-integrity"]
+    assert "bridge" in report["findings"][0]["found"]

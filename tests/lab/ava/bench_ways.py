@@ -78,13 +78,13 @@ class Kernel:
         async def cell():
             async with aiohttp.ClientSession() as session, self.connect(session) as socket:
                 await socket.send_json(request(code))
-                said = ""
+                text = ""
                 async for message in socket:
                     kind, content = reply(message)
                     if kind == "stream":
-                        said += content["text"]
+                        text += content["text"]
                     if kind == "execute_reply":
-                        return said
+                        return text
             raise AssertionError("the kernel's websocket has ended")
 
         return asyncio.run(asyncio.wait_for(cell(), seconds))

@@ -44,8 +44,8 @@ class Platform:
         port = 443 if scheme == "https" else 80
         line = ["curl", "-s", "-m", "20", "--noproxy", "*", "--cacert", "/etc/kubernetes/pki/ca.crt"]
         line += ["--resolve", f"{self.host}:{port}:{self.address}", "-w", "'\\n%{http_code} %{redirect_url}'"]
-        said = self.lab.sh(self.master, " ".join([*line, *options, f"{scheme}://{self.host}{path}"]))
-        text, _, status = said.rpartition("\n")
+        reply = self.lab.sh(self.master, " ".join([*line, *options, f"{scheme}://{self.host}{path}"]))
+        text, _, status = reply.rpartition("\n")
         return status.strip(), text
 
     def make_admin(self, password=None, name=None):

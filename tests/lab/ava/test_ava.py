@@ -80,11 +80,11 @@ def test_a_pod_of_somebody_else_does_not_reach_its_pods(platform, lab):
         lab.sh(platform.master, f"kubectl apply -f - <<'END'\n{json.dumps(pod)}\nEND")
         done = f"kubectl get pod {name} -o jsonpath={{.status.phase}} | grep -q Succeeded"
         wait = f"for i in $(seq 90); do {done} && break; sleep 1; done"
-        said = lab.sh(platform.master, f"{wait}; kubectl logs {name}").splitlines()
+        reply = lab.sh(platform.master, f"{wait}; kubectl logs {name}").splitlines()
     finally:
         lab.sh(platform.master, f"kubectl delete pod {name} --ignore-not-found --grace-period=0 --force")
-    assert len(said) == 2 * len(addresses)
-    assert all(line.split()[2] != "0" for line in said), said
+    assert len(reply) == 2 * len(addresses)
+    assert all(line.split()[2] != "0" for line in reply), reply
 
 
 def test_the_init_process_is_there_and_nobody_but_root_may_change_it(platform, lab):

@@ -147,7 +147,7 @@ def test_the_node_of_the_primary_with_runs_on_its_gpus_loses_power(scene, lab, r
         print(took.words)
         scene.agree()
         lost = scene.until(once, lambda r: r.phase == "finished", 300)
-        told = time.monotonic() - began
+        report = time.monotonic() - began
         assert (lost.outcome, "node does not answer" in lost.reason) == ("lost", True)
         moved = scene.until(again, lambda r: r.attempt == 1 and r.state == "running", 90)
         assert {p.node for p in scene.probe.pods(moved.id) if p.attempt == 1} == {standby}
@@ -164,7 +164,7 @@ def test_the_node_of_the_primary_with_runs_on_its_gpus_loses_power(scene, lab, r
     scene.probe.stop(again)
     scene.until(again, lambda r: r.phase == "finished", 90)
     scene.agree()
-    found.came = f"{took.words}; its runs were lost after {told:.0f} s, one began again on {standby}"
+    found.came = f"{took.words}; its runs were lost after {report:.0f} s, one began again on {standby}"
     assert took.seconds < LIMIT_S
 
 

@@ -150,7 +150,7 @@ def test_the_deploy_key_is_in_no_container_of_the_user(day, server, commits):
     look = "ls /etc/ava; env; ls -a $HOME; grep -rl 'PRIVATE KEY' /etc/ava /workspace $HOME 2>/dev/null; echo over"
     run = start(day, server, commits[0], ("bash", "-c", look))
     day.succeeded(run)
-    said = day.log(run, 5)
-    assert said[-1] == "over"
-    assert "git" not in said
-    assert not [line for line in said if "PRIVATE" in line or line.endswith("/key")]
+    reply = day.log(run, 5)
+    assert reply[-1] == "over"
+    assert "git" not in reply
+    assert not [line for line in reply if "PRIVATE" in line or line.endswith("/key")]

@@ -93,9 +93,9 @@ class Tenant:
 
 def test_more_containers_than_cards_run_at_once_and_no_card_has_more_than_its_slots(tenant, shared, lab):
     runs = [tenant.start(f"slot-{i}") for i in range(CARDS * SLOTS)]
-    told = [tenant.told(run) for run in runs]
-    assert {share for share, _ in told} == {f"1/{SLOTS}"}
-    assert Counter(device for _, (device,) in told) == {f"/dev/nvidia{i}": SLOTS for i in range(CARDS)}
+    reports = [tenant.told(run) for run in runs]
+    assert {share for share, _ in reports} == {f"1/{SLOTS}"}
+    assert Counter(device for _, (device,) in reports) == {f"/dev/nvidia{i}": SLOTS for i in range(CARDS)}
     late = tenant.start("late")
     # Its group may have one more, the pool has none: it is admitted and has no node.
     assert "GPU" in until(lambda: tenant.user.why(late).reasons, 30)[0].what
@@ -105,7 +105,7 @@ def test_more_containers_than_cards_run_at_once_and_no_card_has_more_than_its_sl
     until(lambda: offered(tenant.platform) == CARDS * SLOTS, 90)
     assert all(tenant.user.run(run).state == "running" for run in runs)
     tenant.user.stop(runs[3])
-    assert tenant.told(late)[1] == told[3][1]
+    assert tenant.told(late)[1] == reports[3][1]
 
 
 def test_two_slots_are_refused_and_a_whole_card_is_given_elsewhere(tenant):

@@ -139,29 +139,29 @@ def seen(site, gateway, lab):
     ssh.run("bench", "echo mine > /disk/kept; echo mine > ~/kept-idle; sync")
     url = ann.ava.workbench(site.made["browser"].id).url
     ann.enter(url)
-    told, ended, page = {}, {}, ""
+    report, ended, page = {}, {}, ""
     with session(inside(site, "ssh", gateway)), watched(Kernel(ann.browser, url)):
         while "idle" not in ended:
             for name, one in site.made.items():
                 now = ann.ava.workbench(one.id)
-                if now.idle_until and name not in told:
-                    told[name] = (time.monotonic() - began, now.idle_until)
+                if now.idle_until and name not in report:
+                    report[name] = (time.monotonic() - began, now.idle_until)
                     page = page or ann.browser.get(f"{ann.site}/definitions/{one.id}").text
                 if now.state in ENDED and name not in ended:
                     ended[name] = (time.monotonic() - began, now.reason)
-            assert time.monotonic() - began < LONGEST, (told, ended)
+            assert time.monotonic() - began < LONGEST, (report, ended)
             time.sleep(3)
         node = lab.names("prometheus")[0]
         rows = prometheus.query(lab, node, f'run:gpu_utilization:percent{{run="{site.runs["card"]}"}}')
-    print(f"told after {told['idle'][0]:.0f} s, ended after {ended['idle'][0]:.0f} s")
+    print(f"told after {report['idle'][0]:.0f} s, ended after {ended['idle'][0]:.0f} s")
     duty = [float(row["value"][1]) for row in rows]
-    return SimpleNamespace(told=told, ended=ended, page=page, duty=duty)
+    return SimpleNamespace(told=report, ended=ended, page=page, duty=duty)
 
 
 def test_who_does_not_work_is_told_first_and_then_stopped(site, seen, people):
     when, why = seen.ended["idle"]
-    told, _ = seen.told["idle"]
-    assert when - told >= WARN * 3600 - 5
+    report, _ = seen.told["idle"]
+    assert when - report >= WARN * 3600 - 5
     assert why == "Stopped by the site's rule for idle workbenches."
     assert "Nobody works in it" in seen.page
     (line,) = [x for x in people.admin.audit(most=100) if x.object == f"run {site.runs['idle']}"][:1]
@@ -185,13 +185,13 @@ def test_the_owner_hears_of_both_by_mail_and_by_webhook(site, seen):
         return [one for one in post.posts if one[0]["run"] == run]
 
     def kinds():
-        return [said["kind"] for said, _, _ in posts()]
+        return [reply["kind"] for reply, _, _ in posts()]
 
     until(lambda: kinds() == ["bench-idle", "run-finished"], 60, told=kinds)
-    assert {said["run"] for said, _, _ in post.posts if said["kind"] == "bench-idle"} == {run}
-    for said, raw, signature in posts():
+    assert {reply["run"] for reply, _, _ in post.posts if reply["kind"] == "bench-idle"} == {run}
+    for reply, raw, signature in posts():
         assert signature == signed(raw, site.signer)
-        assert said["owner"] == site.ann.name
+        assert reply["owner"] == site.ann.name
 
     def mails():
         return [one for one in post.mails if f"(run {run}," in one[1].get_content()]
@@ -212,8 +212,8 @@ def test_the_disk_and_the_home_stay_and_it_is_started_again_with_all_its_time(si
     ann = site.ann
     again = ann.ava.start_definition(site.made["idle"].id)
     until(lambda: ann.ava.run(again.id).state == "running", 120)
-    said = inside(site, "idle", gateway).run("bench", "cat /disk/kept ~/kept-idle").stdout
-    assert said.split() == ["mine", "mine"]
+    reply = inside(site, "idle", gateway).run("bench", "cat /disk/kept ~/kept-idle").stdout
+    assert reply.split() == ["mine", "mine"]
     now = ann.ava.workbench(site.made["idle"].id)
     assert now.idle_until is None
     _, until_then = seen.told["idle"]

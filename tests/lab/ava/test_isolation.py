@@ -71,8 +71,8 @@ class Scene:
         self._rows, self._opened = [], {}
         self.mark, key = f"mark{secrets.token_hex(6)}", 7_000_000 + secrets.randbelow(1_000_000)
         run = victim.start(victim_command(self.mark, key))
-        said = victim.until(run, lambda: [x for x in victim.lines(run) if x.startswith("ready")])[0].split()
-        assert len(said) == 2, f"the victim has one card: {said}"
+        reply = victim.until(run, lambda: [x for x in victim.lines(run) if x.startswith("ready")])[0].split()
+        assert len(reply) == 2, f"the victim has one card: {reply}"
         pods = platform.ctl(f"get pods --all-namespaces --selector=ava.io/run={run}")["items"]
         (self.pod,) = [p for p in pods if p["spec"].get("nodeName") == NODE]
         self.space = self.pod["metadata"]["namespace"]
@@ -99,7 +99,7 @@ class Scene:
             "victim_pid": int(lab.sh(NODE, f"pgrep -of {self.mark}")),
             "ingress": lab.names("ingress")[0],
             "master": platform.master,
-            "other_card": int(said[1].removeprefix("nvidia")),
+            "other_card": int(reply[1].removeprefix("nvidia")),
             "node_address": lab.node(NODE)["address"],
             "node_port": door,
             "hostname": NODE,
@@ -202,5 +202,5 @@ def test_each_attack_is_shut_to_a_training_and_gets_through_where_it_may(scene, 
 
 
 def test_each_attack_is_shut_to_a_workbench(scene, workbench):
-    said = workbench.run("bench", shlex.join(command(scene.rows())), timeout=400)
-    scene.judge(said.stdout.splitlines())
+    reply = workbench.run("bench", shlex.join(command(scene.rows())), timeout=400)
+    scene.judge(reply.stdout.splitlines())

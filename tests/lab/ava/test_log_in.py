@@ -131,8 +131,8 @@ def test_the_clients_secret_is_in_no_setting_no_argument_and_no_record(platform,
         assert word not in lab.sh(node["name"], "ps axww -o args"), node["name"]
     folder = latest()
     assert (folder / "summary.json").exists()
-    told = [p for p in folder.rglob("*") if p.is_file() and word.encode() in p.read_bytes()]
-    assert told == []
+    reports = [p for p in folder.rglob("*") if p.is_file() and word.encode() in p.read_bytes()]
+    assert reports == []
     assert word not in lab.sh(platform.master, "find /etc/kubernetes -name 'ava*' -perm -004 -exec cat {} +")
 
 

@@ -12,10 +12,10 @@ OPERATOR = "system:serviceaccount:ava-system:operator"
 
 
 def may(lab, platform, verb, kind, space):
-    said = lab.sh(
+    reply = lab.sh(
         platform.master, f"kubectl auth can-i {verb} {kind} --namespace {space} --as {OPERATOR} || true"
     )
-    return said.strip().splitlines()[-1] == "yes"
+    return reply.strip().splitlines()[-1] == "yes"
 
 
 def test_the_operator_reads_secrets_of_groups_alone(day, lab, platform):

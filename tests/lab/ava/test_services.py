@@ -40,7 +40,7 @@ class Service:
 
     def spec(self, version, replicas=2, **serving):
         program = PROGRAM % (version, version)
-        said = {"model": "/m", "port": 8000, "starts_in": 20} | serving
+        report = {"model": "/m", "port": 8000, "starts_in": 20} | serving
         roles = [{"replicas": replicas, "each": {**SMALL}}]
         command = ["python3", "-c", program]
         return {
@@ -48,7 +48,7 @@ class Service:
             "image": self.day.image,
             "command": command,
             "roles": roles,
-            "serving": said,
+            "serving": report,
         }
 
     def submit(self, version, **more):

@@ -128,8 +128,8 @@ def reads_on_several_nodes(day, admin, lab, rbd, image, one, began):
 def test_what_is_not_there_is_told_and_its_runs_wait_with_the_reason(day, admin, image):
     source = {"kind": "rbd", "image": image, "snapshot": "v2"}
     one = admin.make_data_set(f"none-{image}", source)
-    told = until(lambda: admin.data_set(one.id).elsewhere.trouble, 60)
-    assert "has no snapshot v2" in told
+    report = until(lambda: admin.data_set(one.id).elsewhere.trouble, 60)
+    assert "has no snapshot v2" in report
     admin.share_data_set(one.id, "group", day.group)
     run = day.start("waits", "print(1)", data_sets=[{"name": one.id}], roles=[{"each": SMALL}])
     try:

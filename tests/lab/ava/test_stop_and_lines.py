@@ -78,6 +78,6 @@ def test_lines_are_kept_as_they_were_printed_and_blind_no_reader(day, lab):
     while (kept := [line.text for line in day.user.logs(run, tail=100)]) != printed:
         assert time.monotonic() < until, kept
         time.sleep(1)
-    said = avadm("logs", "--since", "10m", "--tail", "100000", AVADM_SITE=str(lab.site_path))
-    assert said.returncode == 0, said.stderr[-2000:]
-    assert "one\\u2028two" in said.stdout, "a search of the site does not show the line"
+    reply = avadm("logs", "--since", "10m", "--tail", "100000", AVADM_SITE=str(lab.site_path))
+    assert reply.returncode == 0, reply.stderr[-2000:]
+    assert "one\\u2028two" in reply.stdout, "a search of the site does not show the line"

@@ -28,13 +28,13 @@ def test_a_distributed_training_is_placed_as_one_and_finds_its_peers(day):
     ]
     run = day.start("distributed", program, distributed="tensorflow", roles=roles)
     assert day.until(run, *ENDED).outcome == "succeeded"
-    told = [json.loads(line) for line in day.log(run, 3)]
-    assert sorted((t["task"]["type"], t["task"]["index"]) for t in told) == [
+    reports = [json.loads(line) for line in day.log(run, 3)]
+    assert sorted((t["task"]["type"], t["task"]["index"]) for t in reports) == [
         ("chief", 0),
         ("ps", 0),
         ("worker", 0),
     ]
-    assert len({json.dumps(t["cluster"], sort_keys=True) for t in told}) == 1
+    assert len({json.dumps(t["cluster"], sort_keys=True) for t in reports}) == 1
     workers = {pod.node for pod in day.user.pods(run) if pod.role == "worker"}
     assert len(workers) == 1, "best fit fills one GPU node before it takes another"
 
@@ -78,8 +78,8 @@ def test_a_training_reaches_nothing_of_the_hosts(day, lab):
     )
     run = day.start("spy", program, roles=[{"each": SMALL}])
     assert day.until(run, *ENDED).outcome == "succeeded"
-    said = day.log(run, len(addresses) + 2)
-    assert said == [*(f"{a} {port} closed" for a, port in addresses), "dns True", "token False"]
+    reply = day.log(run, len(addresses) + 2)
+    assert reply == [*(f"{a} {port} closed" for a, port in addresses), "dns True", "token False"]
 
 
 @pytest.mark.core("trainings")

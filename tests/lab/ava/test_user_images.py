@@ -115,17 +115,17 @@ def test_a_user_sees_and_deletes_what_is_theirs_once_nothing_uses_it(day, docker
 def narrow(day, lab):
     """The user may have what there is and no byte more."""
     node, before = lab.names("registry")[0], lab.sh(lab.names("registry")[0], f"cat {SETTINGS}")
-    told = json.loads(before)
-    told["limits"][f"users/{day.group}"] = max(account(day).used, 2**20)
+    report = json.loads(before)
+    report["limits"][f"users/{day.group}"] = max(account(day).used, 2**20)
 
     def put(text):
         lab.sh(node, f"cat > {SETTINGS} <<'END'\n{text}\nEND\nsystemctl restart avadm-registry-space")
         until = time.monotonic() + 30
-        while lab.run(node, f"ss -tln | grep -q {told['listen']}").returncode:
+        while lab.run(node, f"ss -tln | grep -q {report['listen']}").returncode:
             assert time.monotonic() < until
             time.sleep(0.2)
 
-    put(json.dumps(told))
+    put(json.dumps(report))
     yield
     put(before.rstrip())
 

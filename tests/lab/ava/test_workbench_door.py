@@ -103,8 +103,8 @@ def test_another_page_gets_nothing_in_the_owners_name(people, bench):
 def test_jupyters_token_alone_opens_nothing_from_outside(people, bench):
     people.ann.enter(bench.url)
     kernel = Kernel(people.ann.browser, bench.url)
-    said = kernel.run("print(open('/etc/ava/bench/jupyter_server_config.json').read())")
-    token = said.partition('"token": "')[2].partition('"')[0]
+    answer = kernel.run("print(open('/etc/ava/bench/jupyter_server_config.json').read())")
+    token = answer.partition('"token": "')[2].partition('"')[0]
     assert len(token) > 30
     assert "__Host-" not in kernel.run("import os; print(os.environ)")
     stranger = Browser(people.ann.authority)
@@ -155,11 +155,11 @@ def test_a_terminal_works_through_the_ingress(people, bench):
             ) as socket,
         ):
             await socket.send_json(["stdin", "echo $((6 * 7))-$0\r"])
-            said = ""
-            while "42-" not in said:
+            text = ""
+            while "42-" not in text:
                 message = await asyncio.wait_for(socket.receive_json(), 30)
-                said += message[1] if message[0] == "stdout" else ""
-            return said
+                text += message[1] if message[0] == "stdout" else ""
+            return text
 
     assert "42-/bin/bash" in asyncio.run(talk())
 

@@ -55,18 +55,18 @@ def test_files_go_both_ways_by_scp_and_sftp(bench, tmp_path):
 
 def test_rsync_copies_a_tree(bench, tmp_path, lab, platform):
     """rsync is on no machine of the lab but in the workbench: its server is spoken to as rsync does."""
-    said = bench.ssh.run(
+    reply = bench.ssh.run(
         "bench", "rsync --version | head -1; mkdir -p a/b && echo 1 > a/b/c && rsync -a a/ d && cat d/b/c"
     )
-    assert said.stdout.startswith("rsync  version 3")
-    assert said.stdout.split()[-1] == "1"
+    assert reply.stdout.startswith("rsync  version 3")
+    assert reply.stdout.split()[-1] == "1"
 
 
 def test_a_log_in_has_the_containers_variables_and_a_terminal(bench):
-    said = bench.ssh.run("-tt", "bench", "echo $AVA_RUN $HOME; tty; echo $SHELL").stdout.split()
-    assert said[0] == bench.it.run
-    assert said[2].startswith("/dev/pts/")
-    assert said[3] == "/bin/bash"
+    reply = bench.ssh.run("-tt", "bench", "echo $AVA_RUN $HOME; tty; echo $SHELL").stdout.split()
+    assert reply[0] == bench.it.run
+    assert reply[2].startswith("/dev/pts/")
+    assert reply[3] == "/bin/bash"
 
 
 def test_ports_of_the_workbench_are_forwarded(bench):
@@ -137,9 +137,9 @@ def addresses(platform, people, bench):
 
 
 def test_the_gateway_reaches_nothing_but_ones_own_workbenches(platform, people, bench, strange):
-    told = "-o", "LogLevel=INFO"
+    report = "-o", "LogLevel=INFO"
     for what, where in addresses(platform, people, bench).items():
-        done = bench.ssh.run(*told, "-W", where, "gateway", check=False, timeout=30, input="x\n")
+        done = bench.ssh.run(*report, "-W", where, "gateway", check=False, timeout=30, input="x\n")
         assert done.returncode != 0, what
         assert "administratively prohibited" in done.stderr, (what, done.stderr)
         assert done.stdout == "", what

@@ -33,8 +33,8 @@ class Database:
     def members(self, node=None):
         """Return each member's role and state, as Patroni of a node tells them."""
         ask = f"curl -sf --max-time 5 --cacert /etc/patroni/ca.crt https://localhost:{PATRONI}/cluster"
-        told = json.loads(self.lab.sh(node or self.nodes[0], ask))["members"]
-        return {m["name"]: (m["role"], m["state"]) for m in told}
+        report = json.loads(self.lab.sh(node or self.nodes[0], ask))["members"]
+        return {m["name"]: (m["role"], m["state"]) for m in report}
 
     def roles(self):
         """Return primary and synchronous standby; fails while there are not both."""

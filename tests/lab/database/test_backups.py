@@ -42,9 +42,9 @@ def member(lab, backed):
     """Return a function that asks the store as the standby does."""
     _, standby = backed.roles()
     lines = lab.sh(standby, "cat /etc/pgbackrest/pgbackrest.conf").splitlines()
-    told = dict(line.split("=", 1) for line in lines if "=" in line)
-    where = f"https://{told['repo1-s3-endpoint']}:{told['repo1-storage-port']}"
-    keys = {"endpoint": where, "key": told["repo1-s3-key"], "secret": told["repo1-s3-key-secret"]}
+    report = dict(line.split("=", 1) for line in lines if "=" in line)
+    where = f"https://{report['repo1-s3-endpoint']}:{report['repo1-storage-port']}"
+    keys = {"endpoint": where, "key": report["repo1-s3-key"], "secret": report["repo1-s3-key-secret"]}
 
     def ask(program, bucket=BUCKET):
         given = json.dumps({**keys, "program": program, "bucket": bucket})
@@ -63,10 +63,10 @@ def test_a_backup_is_made_where_the_primary_is_and_wal_is_archived(lab, backed):
     primary, _ = backed.roles()
     made = avadm("database", "backup", "--json")
     assert made.returncode == 0, made.stderr
-    told = json.loads(made.stdout)
-    assert told["node"] == primary
+    report = json.loads(made.stdout)
+    assert report["node"] == primary
     listed = json.loads(avadm("database", "backups", "--json").stdout)["backups"]
-    assert listed[-1]["label"] == told["backup"]["label"]
+    assert listed[-1]["label"] == report["backup"]["label"]
     segment = backed.own(primary, "SELECT pg_walfile_name(pg_switch_wal())")[0]
     info = "runuser -u postgres -- pgbackrest --stanza=avadm info --output=json"
     lab.sh(primary, f"timeout 60 sh -c 'until {info} | grep -q {segment}; do sleep 1; done'", 90)
@@ -77,12 +77,12 @@ def test_the_newest_backup_is_proven_on_the_standby_and_nothing_is_left_of_it(la
     before = lab.sh(standby, "ls /var/lib/postgresql/*")
     done = avadm("database", "verify", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    assert (told["node"], told["wrong"]) == (standby, [])
-    assert told["lag_s"] < 900
+    report = json.loads(done.stdout)
+    assert (report["node"], report["wrong"]) == (standby, [])
+    assert report["lag_s"] < 900
     assert lab.sh(standby, "ls /var/lib/postgresql/*") == before
     metrics = lab.sh(standby, "cat /var/lib/prometheus/node-exporter/avadm-database.prom")
-    assert f"avadm_database_verified_timestamp_seconds {told['at']}" in metrics
+    assert f"avadm_database_verified_timestamp_seconds {report['at']}" in metrics
 
 
 # Verifies as the program does, but damages a page of what was restored before anybody looks at it.
@@ -103,9 +103,9 @@ print(json.dumps(verify.verify(place.settled(), say=lambda line: None)))
 
 def test_a_damaged_page_is_found(lab, backed):
     _, standby = backed.roles()
-    told = json.loads(lab.sh(standby, f"python3 -c '{DAMAGED}'", 300).splitlines()[-1])
-    assert not told["good"]
-    assert any("checksum" in line for line in told["wrong"]), told
+    report = json.loads(lab.sh(standby, f"python3 -c '{DAMAGED}'", 300).splitlines()[-1])
+    assert not report["good"]
+    assert any("checksum" in line for line in report["wrong"]), report
     doctor = avadm("doctor", "--only", "database-verified", "--json")
     assert doctor.returncode == 1
     assert standby in doctor.stdout

@@ -96,15 +96,15 @@ def test_no_acknowledged_row_is_lost_with_the_node_of_the_primary(lab, database,
     time.sleep(10)
     assert avadm("lab", "power", primary, "off").returncode == 0
     try:
-        told, pause, said = writer.ended()
+        report, pause, reply = writer.ended()
         kept = charges(standby)
     finally:
         assert avadm("lab", "power", primary, "on").returncode == 0
-    assert len(told) > 100, said
-    lost = set(told) - kept
-    row.came = f"{len(told)} rows acknowledged, {len(lost)} lost; nothing was written for {pause:.1f} s"
+    assert len(report) > 100, reply
+    lost = set(report) - kept
+    row.came = f"{len(report)} rows acknowledged, {len(lost)} lost; nothing was written for {pause:.1f} s"
     assert lost == set()
-    assert pause < LIMIT_S, said
+    assert pause < LIMIT_S, reply
     eventually(lambda: lab.run(primary, "systemctl is-active patroni").returncode == 0)
     assert database.whole(300) == (standby, primary)
     row.came += f"; {primary} is the standby again"
@@ -118,11 +118,11 @@ def test_a_primary_whose_programs_are_killed_goes_on(lab, database, charges, tri
     writer = Writer(database, standby, 90)
     time.sleep(10)
     lab.sh(primary, "systemctl kill -s KILL patroni")
-    told, pause, said = writer.ended()
-    lost = set(told) - charges(standby)
-    row.came = f"{len(told)} rows acknowledged, {len(lost)} lost; nothing was written for {pause:.1f} s"
+    report, pause, reply = writer.ended()
+    lost = set(report) - charges(standby)
+    row.came = f"{len(report)} rows acknowledged, {len(lost)} lost; nothing was written for {pause:.1f} s"
     assert lost == set()
-    assert pause < LIMIT_S, said
+    assert pause < LIMIT_S, reply
 
 
 def test_etcd_away_stops_no_primary(lab, database, charges, tried):
@@ -130,12 +130,12 @@ def test_etcd_away_stops_no_primary(lab, database, charges, tried):
     row = tried("etcd away from PostgreSQL", "etcd stopped on all its nodes for 45 s", "writing continues")
     with planted(lab, "etcd", "no-etcd", "systemctl stop etcd", "systemctl start etcd"):
         writer = Writer(database, standby, 45)
-        told, pause, said = writer.ended()
+        report, pause, reply = writer.ended()
     eventually(lambda: all(lab.run(n, "avadm-etcd health").returncode == 0 for n in lab.names("etcd")))
-    lost = set(told) - charges(standby)
-    row.came = f"{len(told)} rows acknowledged, {len(lost)} lost; the longest pause was {pause:.1f} s"
+    lost = set(report) - charges(standby)
+    row.came = f"{len(report)} rows acknowledged, {len(lost)} lost; the longest pause was {pause:.1f} s"
     assert lost == set()
-    assert pause < 10, said
+    assert pause < 10, reply
 
 
 def test_a_member_whose_data_are_away_is_not_made_anew_until_it_is_asked_for(lab, database, tried):

@@ -94,23 +94,23 @@ def test_after_the_loss_of_all_data_all_up_to_a_time_is_back_and_none_after(
         time.sleep(2)
         later = day.start("later", "import time; time.sleep(900)", roles=[{"each": SMALL}])
         day.until(later, "running")
-        told, _, said = writer.ended()
+        report, _, reply = writer.ended()
         times = {int(line.split()[0]): float(line.split()[1]) for line in writer.lines if line[0] != "#"}
-        before = {n for n in told if times[n] < aim.timestamp()}
+        before = {n for n in report if times[n] < aim.timestamp()}
         # A row is committed at most as long before its acknowledgement as it took.
-        after = {n for n in told if times[n] > aim.timestamp() + 2}
-        assert len(before) > 50, said
-        assert len(after) > 50, said
+        after = {n for n in report if times[n] > aim.timestamp() + 2}
+        assert len(before) > 50, reply
+        assert len(after) > 50, reply
         archived(database, primary)
         with lost(lab, database):
             begun = time.monotonic()
-            told = restored(aim, begun)
+            report = restored(aim, begun)
             took = time.monotonic() - begun
             assert set(database.whole(120)) == {primary, standby}
             kept = {int(n) for n in database.ask(standby, "SELECT n FROM charge").stdout.split()}
             assert before - kept == set()
             assert after & kept == set()
-        assert told["kept"] == {}
+        assert report["kept"] == {}
         assert known(day.user, earlier)
         assert not known(day.user, later)
         answers = time.monotonic() - begun
@@ -120,7 +120,7 @@ def test_after_the_loss_of_all_data_all_up_to_a_time_is_back_and_none_after(
         eventually(lambda: not platform.ctl(f"get pods --all-namespaces -l ava.io/run={later}")["items"], 180)
         row.came = (
             f"{len(before)} rows acknowledged before, {len(before - kept)} lost; {len(after)} after, {len(after & kept)} there;"
-            f" {took:.0f} s, of which nothing could be asked for {told['stood_still_s']:.0f} s; the platform answered after"
+            f" {took:.0f} s, of which nothing could be asked for {report['stood_still_s']:.0f} s; the platform answered after"
             f" {answers:.0f} s, a new run had succeeded after {works:.0f} s; the run begun after that time is gone, pods included"
         )
         assert took < LIMIT_S
@@ -147,9 +147,9 @@ def test_an_archive_that_takes_nothing_is_told(lab, backed, tried):
         failed = "SELECT coalesce(last_failed_time > last_archived_time, false) FROM pg_stat_archiver"
         eventually(lambda: database.own(primary, failed) == ["t"], 240)
         lab.run(primary, "systemctl start avadm-database-look")
-        told = lab.sh(primary, "cat /var/lib/prometheus/node-exporter/avadm-database.prom")
-        assert "avadm_database_archive_failing 1" in told
-        assert "avadm_database_repository_answers 0" in told
+        report = lab.sh(primary, "cat /var/lib/prometheus/node-exporter/avadm-database.prom")
+        assert "avadm_database_archive_failing 1" in report
+        assert "avadm_database_repository_answers 0" in report
         doctor = avadm("doctor", "--only", "database-archive", "--json")
         assert doctor.returncode == 1
         assert "could not be archived" in doctor.stdout

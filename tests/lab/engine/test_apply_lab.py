@@ -44,10 +44,10 @@ def test_drift_made_by_hand_is_named_and_mended_and_then_proven_again(lab, secon
     lab.sh(node, "echo '# by hand' >> /etc/sysctl.d/90-avadm.conf && systemctl stop prometheus-node-exporter")
     lab.sh(mon, f"ceph osd pool set {pool} size {other}")
     found = {p["name"]: p for p in json.loads(avadm("apply", "--json", timeout=600).stdout)["phases"]}
-    told = " | ".join(line for phase in found.values() for line in phase["because"])
-    assert "file /etc/sysctl.d/90-avadm.conf: other content" in told
-    assert "unit prometheus-node-exporter: active enabled → inactive enabled" in told
-    assert f"pool {pool}: size {size}" in told
+    text = " | ".join(line for phase in found.values() for line in phase["because"])
+    assert "file /etc/sysctl.d/90-avadm.conf: other content" in text
+    assert "unit prometheus-node-exporter: active enabled → inactive enabled" in text
+    assert f"pool {pool}: size {size}" in text
     assert found["base"]["changed"] == 1
     assert "by hand" not in lab.sh(node, "cat /etc/sysctl.d/90-avadm.conf")
     assert lab.host(node).service("prometheus-node-exporter").is_running

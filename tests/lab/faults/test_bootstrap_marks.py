@@ -15,9 +15,9 @@ AWAY = "/var/lib/avadm-test-away"
 def refused(phase, *words):
     """Assert that apply refuses the phase and says all these words."""
     done = avadm("apply", phase, timeout=900)
-    said = done.stdout + done.stderr
-    assert done.returncode != 0, said[-2000:]
-    assert [w for w in words if w not in said] == [], said[-3000:]
+    reply = done.stdout + done.stderr
+    assert done.returncode != 0, reply[-2000:]
+    assert [w for w in words if w not in reply] == [], reply[-3000:]
 
 
 def eventually(check, seconds=120):
@@ -116,7 +116,7 @@ def test_a_monitor_whose_store_is_lost_is_made_anew_by_name(lab, tried):
     lab.sh(node, f"systemctl stop ceph-mon@{node} && rm -rf /var/lib/ceph/mon/ceph-{node}")
     done = avadm("apply", "ceph", "--replace", node, timeout=900)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    said = json.loads(lab.sh(mons[0], "ceph quorum_status --format json"))
-    assert set(said["quorum_names"]) == set(mons)
+    reply = json.loads(lab.sh(mons[0], "ceph quorum_status --format json"))
+    assert set(reply["quorum_names"]) == set(mons)
     unchanged(("ceph",))
     row.came = "in the quorum again"

@@ -24,10 +24,10 @@ def test_no_space_for_packages_on_a_node(lab, tried):
     do = f"mount -t tmpfs -o size=256k tmpfs {ARCHIVES} && mkdir {ARCHIVES}/partial"
     with planted(lab, node, "no-space", do, f"if mountpoint -q {ARCHIVES}; then umount {ARCHIVES}; fi"):
         done = avadm("apply")
-    said = clean_end(done.stdout + done.stderr)
-    assert done.returncode == 1, said
-    assert node in said
-    assert re.search(r"file system o[fn].*full", said), said
+    reply = clean_end(done.stdout + done.stderr)
+    assert done.returncode == 1, reply
+    assert node in reply
+    assert re.search(r"file system o[fn].*full", reply), reply
     row.came = f"exit 1, {node} and the full file system named; {fixed(lab)}"
 
 
@@ -44,8 +44,8 @@ def test_no_space_for_the_run_folder(lab, tried, tmp_path):
         done = avadm("apply", AVADM_RUNS=str(runs))
     finally:
         subprocess.run(["umount", runs], check=True)
-    said = clean_end(done.stdout + done.stderr)
-    assert done.returncode in (1, 2), said
-    assert "space" in said, said
-    what = said[said.index(" found ") :].split()[1:6]
+    reply = clean_end(done.stdout + done.stderr)
+    assert done.returncode in (1, 2), reply
+    assert "space" in reply, reply
+    what = reply[reply.index(" found ") :].split()[1:6]
     row.came = f"exit {done.returncode}, found: {' '.join(what)}; {fixed(lab)}"

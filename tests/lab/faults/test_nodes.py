@@ -32,20 +32,20 @@ def lose(lab, node, how):
     running = start("apply")
     in_mid_run(before, "ceph", running)
     how()
-    said = running.communicate(timeout=500)[0]
-    return running.returncode, said
+    reply = running.communicate(timeout=500)[0]
+    return running.returncode, reply
 
 
 def test_a_node_that_is_switched_off_in_mid_run(lab, tried):
     node = lab.names("client")[-1]
     row = tried("node lost", f"{node} is switched off in mid-run", "named at the end, exit 1, fixed later")
     try:
-        status, said = lose(lab, node, lambda: avadm("lab", "power", node, "off"))
+        status, reply = lose(lab, node, lambda: avadm("lab", "power", node, "off"))
     finally:
         assert avadm("lab", "power", node, "on").returncode == 0
         reachable(lab, node)
-    assert status == 1, said
-    assert node in clean_end(said), said
+    assert status == 1, reply
+    assert node in clean_end(reply), reply
     row.came = f"exit 1, {node} named at the end; {fixed(lab)}"
 
 
@@ -57,11 +57,11 @@ def test_a_node_that_loses_its_network_in_mid_run(lab, tried):
         "named at the end, exit 1, fixed",
     )
     try:
-        status, said = lose(lab, node, lambda: lab.sh(node, SILENT))
+        status, reply = lose(lab, node, lambda: lab.sh(node, SILENT))
     finally:
         reachable(lab, node)
-    assert status == 1, said
-    assert node in clean_end(said), said
+    assert status == 1, reply
+    assert node in clean_end(reply), reply
     row.came = f"exit 1, {node} named at the end; {fixed(lab)}"
 
 

@@ -79,8 +79,8 @@ def wanted(site, names, source):
 
 def seen(site, names, said):
     """Return node to the ports of which something came back."""
-    told = json.loads(said)
-    return {n: sorted(told.get(str(site.node(n).address), [])) for n in names}
+    report = json.loads(said)
+    return {n: sorted(report.get(str(site.node(n).address), [])) for n in names}
 
 
 def sorted_(found):
@@ -96,8 +96,8 @@ def test_who_is_outside_reaches_what_the_table_says_on_every_node(lab, site):
     names = [n.name for n in site.nodes]
     assert {n: status(lab, n)["same"] for n in names} == dict.fromkeys(names, True)
     argv = [sys.executable, "-c", ASK, job(site, names)]
-    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    assert seen(site, names, said) == sorted_(wanted(site, names, "outside"))
+    reply = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert seen(site, names, reply) == sorted_(wanted(site, names, "outside"))
 
 
 def _sources(site):
@@ -108,8 +108,8 @@ def _sources(site):
 def test_other_nodes_reach_what_their_duties_need_and_nothing_else(lab, site):
     for source in _sources(site):
         names = [n.name for n in site.nodes if n.name != source]
-        said = lab.sh(source, f"python3 -c '{ASK}' '{job(site, names)}'")
-        assert seen(site, names, said) == sorted_(wanted(site, names, source)), f"from {source}"
+        reply = lab.sh(source, f"python3 -c '{ASK}' '{job(site, names)}'")
+        assert seen(site, names, reply) == sorted_(wanted(site, names, source)), f"from {source}"
 
 
 @pytest.fixture
@@ -138,8 +138,8 @@ def pod(lab, site):
 def test_a_pod_reaches_of_its_own_and_of_other_nodes_what_is_open_to_pods(lab, site, pod):
     kube, made, node = pod
     names = [n.name for n in site.nodes]
-    said = lab.sh(node, kube.inside(made, f"python3 -c '{ASK}' '{job(site, names)}'"))
-    assert seen(site, names, said) == sorted_(wanted(site, names, "pod"))
+    reply = lab.sh(node, kube.inside(made, f"python3 -c '{ASK}' '{job(site, names)}'"))
+    assert seen(site, names, reply) == sorted_(wanted(site, names, "pod"))
 
 
 @pytest.mark.core("filter")

@@ -57,8 +57,8 @@ def leader(kube, what):
 def etcd_leader(lab):
     """Return the node of etcd's leader."""
     for node in lab.names("etcd"):
-        said = json.loads(lab.sh(node, "avadm-etcd ctl endpoint status --write-out=json"))[0]["Status"]
-        if said["leader"] == said["header"]["member_id"]:
+        reply = json.loads(lab.sh(node, "avadm-etcd ctl endpoint status --write-out=json"))[0]["Status"]
+        if reply["leader"] == reply["header"]["member_id"]:
             return node
     raise AssertionError("etcd has no leader")
 

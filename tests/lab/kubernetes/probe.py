@@ -85,14 +85,14 @@ class Writer:
             number += 1
             body = {"metadata": {"name": name}, "data": {"number": str(number)}}
             try:
-                status, said = self.api.ask("POST", self.path, body)
+                status, reply = self.api.ask("POST", self.path, body)
             except (OSError, http.client.HTTPException) as error:
-                status, said = 0, repr(error)
+                status, reply = 0, repr(error)
             if status == 201:
                 self.kept.append(name)
                 self.good.append(time.monotonic())
             else:
-                self.errors.append(f"{status} {said[:200]!r}")
+                self.errors.append(f"{status} {reply[:200]!r}")
 
     def pause(self):
         """Return the longest time between two writes that were acknowledged, seconds."""
@@ -104,9 +104,9 @@ class Writer:
         # Before it is asked: the writing continues meanwhile.
         kept = set(self.kept)
         # Whether they are there is asked, not how soon a master that has just started tells it.
-        status, said = (api or self.api).ask("GET", self.path, timeout=30)
-        assert status == 200, said
-        found = {item["metadata"]["name"] for item in json.loads(said)["items"]}
+        status, reply = (api or self.api).ask("GET", self.path, timeout=30)
+        assert status == 200, reply
+        found = {item["metadata"]["name"] for item in json.loads(reply)["items"]}
         return sorted(kept - found)
 
 
@@ -132,8 +132,8 @@ class Traffic:
         return self
 
     def __exit__(self, *_):
-        said = self.kube.lab.sh(
+        reply = self.kube.lab.sh(
             self.node, f"rm -f {self.file}.on; sleep 1.5; cat {self.file}; rm -f {self.file}"
         )
-        lines = said.split()
+        lines = reply.split()
         self.sent, self.failed = len(lines), lines.count("bad")

@@ -97,8 +97,10 @@ def test_the_registry_serves_nobody_without_a_certificate(kube, lab, registry):
     folder, url = f"/etc/docker/certs.d/{registry}", f"https://{registry}/v2/_catalog"
     refused = lab.run(node, f"cd {folder} && curl -s -o /dev/null --cacert ca.crt {url}")
     assert refused.returncode != 0
-    told = lab.sh(node, f"cd {folder} && curl -sf --cacert ca.crt --cert client.cert --key client.key {url}")
-    assert {"avadm/base", "avadm/pause"} <= set(json.loads(told)["repositories"])
+    report = lab.sh(
+        node, f"cd {folder} && curl -sf --cacert ca.crt --cert client.cert --key client.key {url}"
+    )
+    assert {"avadm/base", "avadm/pause"} <= set(json.loads(report)["repositories"])
 
 
 READ = "https://{registry}/v2"
@@ -118,8 +120,8 @@ def test_only_the_deployer_puts_or_removes_an_image(lab, registry):
 
     head = f"curl -sfI --cacert ca.crt {DEPLOYER} {WRITE}/avadm/base/manifests/12"
     accept = "-H 'Accept: application/vnd.docker.distribution.manifest.v2+json'"
-    said = lab.sh(node, f"cd {deployer} && {head} {accept}").lower()
-    digest = said.partition("docker-content-digest:")[2].split()[0]
+    text = lab.sh(node, f"cd {deployer} && {head} {accept}").lower()
+    digest = text.partition("docker-content-digest:")[2].split()[0]
     upload, remove = "/avadm/planted/blobs/uploads/", f"/avadm/base/manifests/{digest}"
     read = READ.format(registry=registry)
     assert status(engine, DEPLOYER, "", f"{read}/_catalog") == "200"

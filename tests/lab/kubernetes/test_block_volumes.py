@@ -44,7 +44,7 @@ def test_one_writer_at_a_time_and_the_data_move_with_the_pod(volumes, tried):
     image = volumes.claim("one", "128Mi", **RBD)
     volumes.pod("first", first, "one")
     volumes.up("first")
-    told = volumes.must("first", "head -c 20000000 /dev/urandom > /data/x && sync && sha256sum /data/x")
+    report = volumes.must("first", "head -c 20000000 /dev/urandom > /data/x && sync && sha256sum /data/x")
     volumes.pod("second", second, "one")
     assert volumes.told("second", "one writer at a time"), volumes.kube.ctl(
         f"describe pod second -n {volumes.space}"
@@ -55,7 +55,7 @@ def test_one_writer_at_a_time_and_the_data_move_with_the_pod(volumes, tried):
     assert "No space left" in filled.stderr, filled.stderr
     volumes.drop("first")
     volumes.up("second")
-    assert volumes.must("second", "sha256sum /data/x") == told
+    assert volumes.must("second", "sha256sum /data/x") == report
     volumes.drop("second")
     volumes.kube.ctl(f"delete pvc one -n {volumes.space}")
     assert wait(lambda: image not in rbd(volumes, "ls").split(), 90), "the image is still there"
@@ -86,7 +86,7 @@ def test_a_probe_that_cannot_tell_leads_to_no_mount_and_no_format(volumes, tried
     image = volumes.claim("precious", "64Mi", **RBD)
     volumes.pod("before", volumes.nodes[0], "precious")
     volumes.up("before")
-    told = volumes.must("before", "head -c 5000000 /dev/urandom > /data/x && sync && sha256sum /data/x")
+    report = volumes.must("before", "head -c 5000000 /dev/urandom > /data/x && sync && sha256sum /data/x")
     volumes.drop("before")
     assert wait(lambda: "none" in rbd(volumes, f"status {image}"), 60), "still open"
     whole = digest(volumes, image)
@@ -105,7 +105,7 @@ def test_a_probe_that_cannot_tell_leads_to_no_mount_and_no_format(volumes, tried
     volumes.bound("unborn")
     volumes.pod("after", volumes.nodes[1], "precious")
     volumes.up("after")
-    assert volumes.must("after", "sha256sum /data/x") == told
+    assert volumes.must("after", "sha256sum /data/x") == report
     volumes.drop("after")
 
 

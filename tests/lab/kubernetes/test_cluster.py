@@ -33,11 +33,11 @@ def test_every_node_is_ready_with_the_wanted_version(kube):
 
 @pytest.mark.core("masters")
 def test_the_control_plane_is_healthy(kube):
-    said = {
+    report = {
         c["metadata"]["name"]: c["conditions"][0]["status"] for c in kube.get("componentstatuses")["items"]
     }
-    assert {name.partition("-")[0] for name in said} >= {"scheduler", "controller", "etcd"}
-    assert set(said.values()) == {"True"}, said
+    assert {name.partition("-")[0] for name in report} >= {"scheduler", "controller", "etcd"}
+    assert set(report.values()) == {"True"}, report
 
 
 def test_labels_say_what_a_node_is_for(kube, lab):
@@ -107,9 +107,11 @@ def test_felix_set_what_each_pod_s_interface_needs_and_has_nothing_to_try_again(
         assert "PERMANENT" in lab.sh(node, f"ip neigh show dev {device} {address}"), (node, device)
     time.sleep(5)
     for node in pods:
-        told = lab.sh(node, "journalctl --unit calico-node --since=-4s --output cat")
+        report = lab.sh(node, "journalctl --unit calico-node --since=-4s --output cat")
         # A pod that another test removes just now is worth a line or two; the loop wrote ten a second.
-        again = [line for line in told.splitlines() if re.search("will retry|update operation failed", line)]
+        again = [
+            line for line in report.splitlines() if re.search("will retry|update operation failed", line)
+        ]
         assert len(again) < 8, (node, again)
 
 
@@ -161,8 +163,8 @@ def test_no_port_is_open_to_all(kube, lab):
         assert lab.run(node, f"curl -s -m 3 http://{address}:10255/pods").returncode == 7, (
             f"{node}: read-only port"
         )
-        said = lab.sh(node, f"curl -sk -m 5 -o /dev/null -w '%{{http_code}}' https://{address}:10250/pods")
-        assert said == "401", f"{node}: kubelet"
+        reply = lab.sh(node, f"curl -sk -m 5 -o /dev/null -w '%{{http_code}}' https://{address}:10250/pods")
+        assert reply == "401", f"{node}: kubelet"
 
 
 @pytest.mark.core("secrets")

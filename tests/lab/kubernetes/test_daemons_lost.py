@@ -24,8 +24,8 @@ KILLED = {
 
 def containers(lab, node):
     """Return the containers of a node's pods, and since when they run."""
-    said = lab.sh(node, "docker ps -q --no-trunc --filter label=io.kubernetes.pod.name --format '{{.ID}}'")
-    return set(said.split())
+    reply = lab.sh(node, "docker ps -q --no-trunc --filter label=io.kubernetes.pod.name --format '{{.ID}}'")
+    return set(reply.split())
 
 
 @pytest.mark.parametrize("daemon", KILLED)

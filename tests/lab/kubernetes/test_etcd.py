@@ -44,7 +44,7 @@ def test_a_snapshot_is_whole_and_can_be_restored(lab):
     assert set(after) - set(before) == {max(after)}
     kept = lab.host(node).file(newest)
     assert (kept.mode, kept.user) == (0o600, "root")
-    said = json.loads(lab.sh(node, f"avadm-etcd ctl snapshot status {newest} --write-out=json"))
+    reply = json.loads(lab.sh(node, f"avadm-etcd ctl snapshot status {newest} --write-out=json"))
     lab.sh(node, f"avadm-etcd check {newest}")
     copy = lab.sh(
         node,
@@ -52,7 +52,7 @@ def test_a_snapshot_is_whole_and_can_be_restored(lab):
     )
     assert lab.run(node, f"avadm-etcd check {copy.strip()}; r=$?; rm {copy.strip()}; exit $r").returncode == 1
     # Older revisions of keys count too.
-    assert said["totalKey"] >= keys > 0
+    assert reply["totalKey"] >= keys > 0
     # Restoring compares the digest at the end of the file with what is in it.
     folder = lab.sh(node, "mktemp -d").strip()
     try:
@@ -169,8 +169,8 @@ def test_a_member_is_defragmented_and_stays_well(lab):
     lab.sh(node, f"systemctl start {unit}")
     run = lab.sh(node, f"systemctl show -p InvocationID {unit}").strip().partition("=")[2]
     assert run
-    said = lab.sh(node, f"journalctl --no-pager -o cat _SYSTEMD_INVOCATION_ID={run}")
-    assert "Finished defragmenting etcd member" in said
+    reply = lab.sh(node, f"journalctl --no-pager -o cat _SYSTEMD_INVOCATION_ID={run}")
+    assert "Finished defragmenting etcd member" in reply
     lab.sh(node, "avadm-etcd health")
 
 

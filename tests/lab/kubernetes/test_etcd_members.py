@@ -35,15 +35,15 @@ def written(lab, kube):
 
 def members(lab, node):
     """Return the names of the members that vote."""
-    said = json.loads(lab.sh(node, "avadm-etcd ctl member list --write-out=json"))["members"]
-    return {m["name"] for m in said if not m.get("isLearner")}
+    reply = json.loads(lab.sh(node, "avadm-etcd ctl member list --write-out=json"))["members"]
+    return {m["name"] for m in reply if not m.get("isLearner")}
 
 
 def playbook(folder, name, member):
     """Run a playbook by hand for one member, as `avadm site render` says."""
-    said = json.loads(avadm("site", "render", "--out", str(folder), "--json").stdout)
+    reply = json.loads(avadm("site", "render", "--out", str(folder), "--json").stdout)
     program = Path(sys.executable).parent / "ansible-playbook"
-    argv = [program, *said["ansible_args"], f"playbooks/{name}.yml", "-e", f"member={member}"]
+    argv = [program, *reply["ansible_args"], f"playbooks/{name}.yml", "-e", f"member={member}"]
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
 
 
@@ -65,9 +65,9 @@ def test_a_member_that_lost_its_data_is_replaced(lab, kube, written, tried, tmp_
     was = json.loads(identity)[0]["Status"]["header"]["member_id"]
     lab.sh(node, "systemctl kill -s KILL etcd; systemctl stop etcd; rm -rf /var/lib/etcd/avadm/*")
     refused = avadm("apply", "etcd", timeout=600)
-    said = refused.stdout + refused.stderr
+    reply = refused.stdout + refused.stderr
     assert refused.returncode != 0
-    assert "etcd-replace.yml" in said, said[-2000:]
+    assert "etcd-replace.yml" in reply, reply[-2000:]
     assert not lab.host(node).service("etcd").is_running, "etcd was started without its data"
     begun = time.monotonic()
     done = playbook(tmp_path / "inventory", "etcd-replace", node)

@@ -21,11 +21,11 @@ def offered(lab, node, wanted, limit=60):
     """Return how many GPUs kubelet offers, once that is what is wanted or the time is over."""
     command = f"kubectl get node {node} -o jsonpath='{{.status.allocatable.nvidia\\.com/gpu}}'"
     until = time.monotonic() + limit
-    while (said := lab.sh(lab.names("master")[0], command).strip()) != str(
+    while (text := lab.sh(lab.names("master")[0], command).strip()) != str(
         wanted
     ) and time.monotonic() < until:
         time.sleep(1)
-    return said
+    return text
 
 
 def test_without_unified_memory_no_gpu_is_handed_out_until_it_is_back(lab, gpu_node, tried):
@@ -45,9 +45,9 @@ def test_a_gpu_with_an_xid_of_the_hardware_is_not_handed_out(lab, gpu_node, trie
     # As the page says: the log is cleared, the plug-in started again.
     with planted(lab, gpu_node, "xid", do, f": > {LOG}; systemctl restart avadm-gpu-device-plugin"):
         row.came = f"{offered(lab, gpu_node, 3)} GPUs offered"
-        said = lab.sh(gpu_node, "journalctl -u avadm-gpu-device-plugin -n 20 -o cat")
+        reply = lab.sh(gpu_node, "journalctl -u avadm-gpu-device-plugin -n 20 -o cat")
     assert row.came == row.wanted
-    assert "GPU 1 (GPU-fake-1, 0000:07:00): not handed out: Xid 79" in said
+    assert "GPU 1 (GPU-fake-1, 0000:07:00): not handed out: Xid 79" in reply
     assert offered(lab, gpu_node, 4) == "4"
 
 
@@ -55,8 +55,8 @@ def test_kubelet_that_was_started_anew_has_its_gpus_again(lab, gpu_node):
     before = lab.sh(gpu_node, "systemctl show -p MainPID avadm-gpu-device-plugin")
     lab.sh(gpu_node, "systemctl restart kubelet")
     assert offered(lab, gpu_node, 4) == "4"
-    said = lab.sh(gpu_node, "journalctl -u avadm-gpu-device-plugin -n 5 -o cat")
-    assert "registered nvidia.com/gpu with kubelet (v1alpha2): 4 GPUs" in said
+    reply = lab.sh(gpu_node, "journalctl -u avadm-gpu-device-plugin -n 5 -o cat")
+    assert "registered nvidia.com/gpu with kubelet (v1alpha2): 4 GPUs" in reply
     assert lab.sh(gpu_node, "systemctl show -p MainPID avadm-gpu-device-plugin") == before, (
         "what it knows is kept"
     )

@@ -50,9 +50,9 @@ def test_a_pod_pulls_the_image_of_its_digest(kube, lab, registry, space):
     image = f"{registry}/{NAME}@{digest}"
     pod(kube, space, "known", image)
     up = wait(lambda: state(kube, space, "known").get("ready"), 90)
-    told = kube.ctl(f"describe pod known -n {space}")
-    assert up, told
-    assert f'Successfully pulled image "{image}"' in told
+    report = kube.ctl(f"describe pod known -n {space}")
+    assert up, report
+    assert f'Successfully pulled image "{image}"' in report
     assert state(kube, space, "known")["imageID"].endswith(f"/{NAME}@{digest}")
 
 
@@ -61,13 +61,13 @@ def test_a_digest_that_the_registry_has_not_is_no_other_image(kube, registry, sp
     pod(kube, space, "unknown", image)
 
     def refused():
-        told = kube.ctl(f"describe pod unknown -n {space}")
-        return told if "Error: ErrImagePull" in told else ""
+        report = kube.ctl(f"describe pod unknown -n {space}")
+        return report if "Error: ErrImagePull" in report else ""
 
-    told = wait(refused, 60)
-    assert re.search(rf'Failed to pull image "{re.escape(image)}": .*manifest.*(unknown|not found)', told), (
-        told or kube.ctl(f"describe pod unknown -n {space}")
-    )
+    report = wait(refused, 60)
+    assert re.search(
+        rf'Failed to pull image "{re.escape(image)}": .*manifest.*(unknown|not found)', report
+    ), report or kube.ctl(f"describe pod unknown -n {space}")
     found = state(kube, space, "unknown")
     assert found["state"]["waiting"]["reason"] in ("ErrImagePull", "ImagePullBackOff")
     assert (found["imageID"], found.get("containerID", "")) == ("", "")

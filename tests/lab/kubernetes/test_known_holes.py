@@ -71,16 +71,16 @@ def test_after_a_refused_upgrade_nothing_reaches_the_kubelet(api, kube):
     second = "GET /pods HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     with api.connect() as there:
         there.sendall(first.encode())
-        said = there.recv(65536)
-        assert said.startswith(b"HTTP/1.1 200"), said
+        reply = there.recv(65536)
+        assert reply.startswith(b"HTTP/1.1 200"), reply
         try:
             there.sendall(second.encode())
             while more := there.recv(65536):
-                said += more
+                reply += more
         except (ConnectionError, ssl.SSLError):
             pass  # closed by the other side, as it should be
-    assert b"PodList" not in said
-    assert said.count(b"HTTP/1.1 ") == 1, said[:1000]
+    assert b"PodList" not in reply
+    assert reply.count(b"HTTP/1.1 ") == 1, reply[:1000]
 
 
 def test_the_older_proxy_upgrades_nothing(api, kube):
@@ -98,8 +98,8 @@ def test_bodies_and_patches_have_a_limit(api):
     grown += [{"op": "copy", "from": "/x", "path": "/y"}, {"op": "copy", "from": "/y", "path": "/x/-"}] * 30
     for patch in ([test] * 10001, grown):
         kind = "application/json-patch+json"
-        status, said = api.ask("PATCH", "/api/v1/namespaces/default", json.dumps(patch), kind)
-        assert status == TOO_LARGE, said[:300]
+        status, reply = api.ask("PATCH", "/api/v1/namespaces/default", json.dumps(patch), kind)
+        assert status == TOO_LARGE, reply[:300]
     assert api.ask("PATCH", "/api/v1/namespaces/default", json.dumps([test]), kind)[0] == 200
 
 
@@ -108,9 +108,9 @@ def test_a_yaml_bomb_is_refused(api):
     for i in range(1, 12):
         bomb += f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n"
     text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: bomb}}\n{bomb}"
-    status, said = api.ask("POST", "/api/v1/namespaces/default/configmaps", text, "application/yaml")
-    assert status == 400, said[:300]
-    assert "aliasing" in said
+    status, reply = api.ask("POST", "/api/v1/namespaces/default/configmaps", text, "application/yaml")
+    assert status == 400, reply[:300]
+    assert "aliasing" in reply
 
 
 def test_system_priority_classes_are_for_system_namespaces(api, kube):
@@ -156,10 +156,10 @@ def test_custom_resources_of_the_cluster_are_in_no_namespace(api):
 def test_clients_do_not_name_series_of_metrics(api):
     name = f"hole-{uuid.uuid4().hex}"
     assert api.ask("GET", "/api/v1/namespaces/default", **{"User-Agent": name})[0] == 200
-    status, said = api.ask("GET", "/metrics")
+    status, reply = api.ask("GET", "/metrics")
     assert status == 200
-    assert "apiserver_request_count{" in said
-    assert name not in said
+    assert "apiserver_request_count{" in reply
+    assert name not in reply
 
 
 def test_kubelets_health_port_has_no_profiler(lab, kube):
@@ -172,12 +172,12 @@ def test_traefik_speaks_no_http_2_without_tls(lab):
     settings = r"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
     for node in lab.names("ingress"):
         there = f"/dev/tcp/{lab.node(node)['address']}/80"
-        said = lab.sh(
+        reply = lab.sh(
             node,
             f"exec 3<>{there}; printf '{settings}' >&3; timeout 5 head -c 12 <&3 | od -An -c | tr -d ' \\n'",
         )
         # HTTP/2 begins with the server's own settings; HTTP/1.1 refuses such a request, or hangs up.
-        assert said == "" or said.startswith("HTTP/1.1"), said
+        assert reply == "" or reply.startswith("HTTP/1.1"), reply
 
 
 def test_the_doctor_finds_the_patched_build_everywhere(kube):

@@ -131,8 +131,8 @@ def test_ssh_from_outside_ends_in_the_pod(kube, lab, space, pool, service):
     )
     line = f"ssh {options} -i /tmp/{space}/key root@{service} 'hostname; sleep 3; echo still there'"
     outside = kube.outside()
-    said = wait(lambda: lab.run(outside, line).stdout.split("\n")[:2], 30)
-    assert said == ["sshd", "still there"]
+    reply = wait(lambda: lab.run(outside, line).stdout.split("\n")[:2], 30)
+    assert reply == ["sshd", "still there"]
 
 
 def test_what_is_no_service_s_does_not_reach_the_node_that_holds_the_address(kube, lab, space, pool):
@@ -160,8 +160,8 @@ def test_who_comes_too_late_waits_is_told_why_and_gets_what_is_given_back(kube, 
         got = wait(lambda: sorted(filter(None, (given(kube, space, n) for n in names))) == sorted(pool), 30)
         assert got, [given(kube, space, n) for n in names]
         ask_for(kube, space, "late")
-        told = wait(lambda: "are given" in kube.ctl(f"describe service late -n {space}"), 30)
-        assert told
+        report = wait(lambda: "are given" in kube.ctl(f"describe service late -n {space}"), 30)
+        assert report
         assert given(kube, space, "late") == ""
         free = given(kube, space, names[0])
         kube.ctl(f"delete service -n {space} {names[0]}")
@@ -208,8 +208,8 @@ def test_the_address_moves_when_its_node_is_cut_off_and_does_not_come_back(kube,
         '[ -z "$r" ] || ip route replace $r'
     )
     lab.sh(first, f"systemd-run --unit=cut-{space} bash -c {json.dumps(cut).replace('$', chr(92) + '$')}")
-    told = lab.sh(outside, f"python3 /tmp/{space}/try.py {service} {CUT_S + 30}", timeout=CUT_S + 120)
-    seen = [(float(t), g == "1") for t, g in (line.split() for line in told.splitlines())]
+    report = lab.sh(outside, f"python3 /tmp/{space}/try.py {service} {CUT_S + 30}", timeout=CUT_S + 120)
+    seen = [(float(t), g == "1") for t, g in (line.split() for line in report.splitlines())]
     good = [t for t, fine in seen if fine]
     longest = max(b - a for a, b in pairwise(good))
     print(

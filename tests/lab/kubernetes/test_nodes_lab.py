@@ -17,8 +17,8 @@ def gpu_nodes(lab):
 
 def test_the_engine_keeps_out_of_the_network_and_lets_containers_live(lab):
     for name in sorted({*lab.names("master"), *lab.names("worker")}):
-        said = json.loads(lab.sh(name, "docker info --format '{{json .}}'"))
-        assert (said["Driver"], said["LoggingDriver"], said["LiveRestoreEnabled"]) == (
+        reply = json.loads(lab.sh(name, "docker info --format '{{json .}}'"))
+        assert (reply["Driver"], reply["LoggingDriver"], reply["LiveRestoreEnabled"]) == (
             "overlay2",
             "json-file",
             True,
@@ -69,8 +69,8 @@ def test_kubelet_offers_every_gpu(lab):
     for name in gpu_nodes(lab):
         command = f"kubectl get node {name} -o jsonpath='{{.status.allocatable.nvidia\\.com/gpu}}'"
         # For a moment after a restart of kubelet or of the plug-in there are none.
-        said = lab.sh(
+        reply = lab.sh(
             lab.names("master")[0],
             f'for i in $(seq 30); do n=$({command}); [ "$n" = 4 ] && break; sleep 2; done; echo $n',
         )
-        assert said.strip() == "4"
+        assert reply.strip() == "4"

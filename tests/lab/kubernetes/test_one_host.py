@@ -36,15 +36,15 @@ def both(kube, lab, registry):
 
 def test_a_host_of_two_namespaces_is_the_older_s_until_that_is_gone(kube, lab, both):
     ask = f"curl -s -m 4 -H 'Host: {NAME}.example' http://{vip(lab)}/hostname"
-    said = lambda: lab.run(kube.outside(), ask).stdout.strip()  # noqa: E731
-    assert wait(lambda: said() == f"{NAME}-older", 30)
+    reply = lambda: lab.run(kube.outside(), ask).stdout.strip()  # noqa: E731
+    assert wait(lambda: reply() == f"{NAME}-older", 30)
     # A change of the cluster has the routes recreated: by the order of a map it was another one each time.
     for _ in range(5):
         kube.ctl(f"annotate ingress -n {both} {NAME} --overwrite avadm.test/at={time.time()}")
         time.sleep(3)
-        assert {said() for _ in range(TRIES // 4)} == {f"{NAME}-older"}
+        assert {reply() for _ in range(TRIES // 4)} == {f"{NAME}-older"}
     for node in lab.names("ingress"):
         found = lab.run(node, f"journalctl -u traefik -o cat | grep -c 'host {NAME}.example ignored'")
         assert int(found.stdout.strip() or 0) == 1, node
     kube.ctl(f"delete ingress -n {both} {NAME}")
-    assert wait(lambda: said() == f"{NAME}-younger", 30)
+    assert wait(lambda: reply() == f"{NAME}-younger", 30)

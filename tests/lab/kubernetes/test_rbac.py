@@ -127,8 +127,8 @@ def test_the_api_says_of_each_role_what_the_matrix_says(review, accounts, places
 )
 def test_kubectl_says_the_same(kube, accounts, role, question, answer):
     who = f"--as={accounts[role]['name']} --as-group=avadm:{role} --as-group=system:authenticated"
-    said = kube.lab.run(kube.master, f"kubectl auth can-i {question} {who}").stdout
-    assert said.split() and said.split()[0] == answer
+    reply = kube.lab.run(kube.master, f"kubectl auth can-i {question} {who}").stdout
+    assert reply.split() and reply.split()[0] == answer
 
 
 @pytest.mark.core("accounts")

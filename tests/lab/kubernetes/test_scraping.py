@@ -69,8 +69,8 @@ def test_a_pod_cannot_give_what_rules_ask_for_nor_lead_elsewhere(kube, lab, aski
     assert wait(lambda: ask(lab, node, f'shop_orders_total{{namespace="{asking}"}}'), 150)
     assert ask(lab, node, f'{{namespace="{asking}", __name__=~"node_load1|up", pod="asks"}} != 1') == []
     assert ask(lab, node, f'up{{namespace="{asking}", pod="strays"}}') == []
-    told = lab.sh(node, "journalctl -u avadm-pod-targets --no-pager -n 200")
-    assert f"{asking}/strays: prometheus.io/path" in told
+    report = lab.sh(node, "journalctl -u avadm-pod-targets --no-pager -n 200")
+    assert f"{asking}/strays: prometheus.io/path" in report
 
 
 def test_the_accounts_of_prometheus_can_do_that_and_no_more(kube):
@@ -141,13 +141,13 @@ def test_the_health_of_each_kube_proxy_is_probed(lab):
 def test_the_end_of_certificates_is_told(lab):
     master, node = lab.names("master")[0], lab.names("prometheus")[0]
     path = "/etc/kubernetes/pki/apiserver.crt"
-    said = lab.sh(
+    text = lab.sh(
         master, f'date --date="$(openssl x509 -noout -enddate -in {path} | cut -d= -f2)" +%s'
     ).strip()
     lab.sh(master, "systemctl start avadm-certificates.service")
     expr = f'avadm_certificate_not_after_timestamp_seconds{{node="{master}", path="{path}"}}'
     found = wait(lambda: ask(lab, node, expr), 90)
-    assert [float(f["value"][1]) for f in found] == [float(said)]
+    assert [float(f["value"][1]) for f in found] == [float(text)]
     kept = lab.sh(master, "ls /etc/kubernetes/pki/*.crt /etc/etcd/pki/*.crt /root/.kube/config").split()
     names = {f["metric"]["path"] for f in ask(lab, node, expr.replace(f', path="{path}"', ""))}
     assert set(kept) <= names

@@ -121,8 +121,8 @@ def test_every_node_reaches_a_tenant_s_pods(kube, lab, addresses):
     """So do the ingress controllers, and the API servers through which Prometheus scrapes pods."""
     for node in kube.nodes():
         for number, address in enumerate(addresses[SPACES[0]]):
-            said = lab.run(node, f"curl -s -m 5 http://{address}:{PORT}/hostname").stdout.strip()
-            assert said == f"{NAME}-{number}", node
+            text = lab.run(node, f"curl -s -m 5 http://{address}:{PORT}/hostname").stdout.strip()
+            assert text == f"{NAME}-{number}", node
 
 
 @pytest.mark.core("ingress")

@@ -17,8 +17,8 @@ def test_what_one_node_writes_another_reads_and_it_goes_with_its_claim(volumes):
     volumes.up("reader")
     done = volumes.inside("writer", "mkdir /data/a && echo hello > /data/a/word && ln -s / /data/out && sync")
     assert done.returncode == 0, done.stderr
-    said = wait(lambda: volumes.inside("reader", "cat /data/a/word").stdout, 20)
-    assert said == "hello\n"
+    reply = wait(lambda: volumes.inside("reader", "cat /data/a/word").stdout, 20)
+    assert reply == "hello\n"
     assert name in volumes.folders(second)
     beside = f"{volumes.mount}/volumes/beside-{volumes.space}"
     volumes.lab.sh(first, f"echo kept > {beside}")

@@ -74,9 +74,9 @@ def test_a_new_error_and_a_known_trouble_are_told(lab, ways, marker):
         wait(ways[store], recent(grep=word), 1)
         time.sleep(16)
         lab.sh(store, "systemctl start avadm-log-watch")
-        told = lab.sh(store, f"cat {PROM}")
-        assert f'pattern="the {word} has failed"' in told
-        assert f'avadm_log_trouble_lines{{host="{node}",id="LogDiskError"}} 1' in told
+        report = lab.sh(store, f"cat {PROM}")
+        assert f'pattern="the {word} has failed"' in report
+        assert f'avadm_log_trouble_lines{{host="{node}",id="LogDiskError"}} 1' in report
     finally:
         # Learning continues as it would have.
         edit = (

@@ -81,11 +81,11 @@ def test_nobody_without_a_certificate_silences_an_alert(lab):
         if lab.names("worker")
         else ""
     )
-    told = "-sk -m 5 --noproxy '*' -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '[]'"
+    text = "-sk -m 5 --noproxy '*' -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '[]'"
     for name in names:
         address = lab.node(name)["address"]
         for ask in (f"https://{address}:9093", f"http://{address}:9093", f"{shown} https://{address}:9093"):
-            assert lab.run(asker, f"curl {told} {ask}/api/v2/alerts").stdout in ("000", "400"), ask
+            assert lab.run(asker, f"curl {text} {ask}/api/v2/alerts").stdout in ("000", "400"), ask
         hello = f"echo | timeout 5 openssl s_client -tls1_2 -connect {address}:9094 2>&1"
         assert "alert bad certificate" in lab.run(asker, hello).stdout
         lab.sh(name, "amtool silence query")
@@ -113,11 +113,11 @@ def refused(lab, ports):
         others.append(f"--cert {tls}/kubernetes.crt --key {tls}/kubernetes.key")
     # A node's own certificate serves, and opens no other's port.
     others.append("--cert /etc/avadm/metrics/server.crt --key /etc/avadm/metrics/server.key")
-    told = "-sk -m 5 --noproxy '*' -o /dev/null -w '%{http_code}'"
+    text = "-sk -m 5 --noproxy '*' -o /dev/null -w '%{http_code}'"
     for name, port in ports.items():
         place = f"{lab.node(name)['address']}:{port}/metrics"
         for ask in (f"http://{place}", f"https://{place}", *(f"{shown} https://{place}" for shown in others)):
-            assert lab.run(reader, f"curl {told} {ask}").stdout in ("000", "400"), ask
+            assert lab.run(reader, f"curl {text} {ask}").stdout in ("000", "400"), ask
         lab.sh(reader, f"{prometheus.curl(lab, reader)} -o /dev/null https://{place}")
 
 

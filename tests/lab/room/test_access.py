@@ -66,13 +66,13 @@ def test_no_node_lets_us_in(tried, access: Access) -> None:
         for verb in VERBS[: access.verbs]:
             begun = time.monotonic()
             done = tried.avadm(*verb)
-            said = done.stdout + done.stderr
-            assert done.returncode == 2, (verb, said)
-            assert access.says in said, (verb, said)
-            assert "Traceback" not in said
-            assert "✓" not in said, "nothing was checked, so nothing is well"
+            reply = done.stdout + done.stderr
+            assert done.returncode == 2, (verb, reply)
+            assert access.says in reply, (verb, reply)
+            assert "Traceback" not in reply
+            assert "✓" not in reply, "nothing was checked, so nothing is well"
             # One sentence for all nodes, not one for each.
-            assert said.count(access.says) == 1, (verb, said)
+            assert reply.count(access.says) == 1, (verb, reply)
             assert time.monotonic() - begun < 60
     finally:
         for node in tried.room.hosts if access.plant else ():

@@ -222,9 +222,9 @@ def test_the_figures_name_routes_and_no_objects(replicas: list[Replica]) -> None
         ava.login("boss", WORD)
         run = ava.start("figures", SPEC)
         ava.run(run.id)
-    told = httpx.get(f"http://127.0.0.1:{replicas[0].inner}/metrics", timeout=20).text
-    assert 'ava_api_requests_total{method="GET",route="/runs/{id}",status="200"}' in told
-    assert run.id not in told
+    report = httpx.get(f"http://127.0.0.1:{replicas[0].inner}/metrics", timeout=20).text
+    assert 'ava_api_requests_total{method="GET",route="/runs/{id}",status="200"}' in report
+    assert run.id not in report
     outside = httpx.get(
         f"{replicas[0].url}/metrics",
         verify=ssl.create_default_context(cafile=str(replicas[0].folder / "tls.crt")),

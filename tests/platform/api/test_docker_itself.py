@@ -59,8 +59,8 @@ def test_docker_pushes_pulls_and_shows_why_it_may_push_no_more(docker: Engine, t
             docker("login", host, "-u", "ann", "--password-stdin", data=town.served.token("ben").encode())[0]
             != 0
         )
-        said = docker("login", host, "-u", "ann", "--password-stdin", data=town.served.token("ann").encode())
-        assert said[0] == 0, said
+        reply = docker("login", host, "-u", "ann", "--password-stdin", data=town.served.token("ann").encode())
+        assert reply[0] == 0, reply
         first = docker.image(f"{host}/users/ann/a:1", 30 * KIB)
         second = docker.image(f"{host}/users/ann/a:2", 90 * KIB)
         third = docker.image(f"{host}/users/ann/b:1", KIB)

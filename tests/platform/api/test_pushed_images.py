@@ -262,18 +262,18 @@ def test_whose_space_is_used_up_pushes_no_more_and_reads_why_until_something_is_
     assert _tokens_of_before(town, "users/ann/a").push("users/ann/a:2", ["x"], os.urandom(60 * KIB)) == 201
     assert "take up all the space" in of(town, "ann")["full"]
     assert ann.push("users/ann/a:3", ["x"]) == 401
-    told = httpx.get(
+    report = httpx.get(
         town.served.url + REALM,
         params={"service": SERVICE, "scope": "repository:users/ann/new:pull,push"},
         headers={"authorization": f"Bearer {town.served.token('ann')}"},
     )
-    assert told.status_code == 403
-    [problem] = told.json()["problems"]
+    assert report.status_code == 403
+    [problem] = report.json()["problems"]
     assert (problem["code"], problem["wanted"]) == ("images-full", "less than 0.098 MiB")
     # docker prints errors in the registry's own form.
-    [said] = told.json()["errors"]
-    assert said["code"] == "DENIED"
-    assert "ava image delete" in said["message"]
+    [reply] = report.json()["errors"]
+    assert reply["code"] == "DENIED"
+    assert "ava image delete" in reply["message"]
     assert ann.pull("users/ann/a:1") == 200
     assert ann.push("groups/vision/a:1", ["x"]) == 201, "a group has its own space"
     assert delete(town, "ann", "users/ann/a:1").status_code == 200

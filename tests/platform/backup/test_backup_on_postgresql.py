@@ -117,9 +117,9 @@ def test_a_damaged_page_a_missing_segment_and_a_lost_table_are_found(rig, monkey
     look.look(rig.place)
     rig.archived()
     assert any("WAL is missing in the archive" in line for line in verified(rig)["wrong"])
-    told = (rig.state / "avadm-database.prom").read_text()
-    assert "avadm_database_verify_failed 1" in told
-    assert f"avadm_database_verified_timestamp_seconds {good['at']}" in told
+    text = (rig.state / "avadm-database.prom").read_text()
+    assert "avadm_database_verify_failed 1" in text
+    assert f"avadm_database_verified_timestamp_seconds {good['at']}" in text
 
 
 def segments(rig):
@@ -143,10 +143,10 @@ def test_wal_that_is_not_taken_waits_and_is_told(rig):
             assert end
             rig.sql("SELECT pg_sleep(0.2)")
         look.look(rig.place, complain=lambda line: None)
-        told = (rig.state / "avadm-database.prom").read_text()
-        assert "avadm_database_archive_failing 1" in told
-        assert "avadm_database_repository_answers 0" in told
-        assert f"avadm_database_archive_waiting_bytes {16 << 20}" in told
+        text = (rig.state / "avadm-database.prom").read_text()
+        assert "avadm_database_archive_failing 1" in text
+        assert "avadm_database_repository_answers 0" in text
+        assert f"avadm_database_archive_waiting_bytes {16 << 20}" in text
     finally:
         away.rename(rig.repo)
     rig.archived()

@@ -133,8 +133,8 @@ def test_it_is_read_as_the_user_of_the_site_file(cache, mounted, put, tmp_path):
 def test_of_two_namenodes_the_one_that_answers_is_found_and_another_one_is_a_changed_option(
     hdfs, cache, mounted, put, tmp_path
 ):
-    told = wanted(hdfs, f"127.0.0.1:{deaf_port()}")
-    assert cache.mount([told]) == ([], ["/hdfs"], [])
+    report = wanted(hdfs, f"127.0.0.1:{deaf_port()}")
+    assert cache.mount([report]) == ([], ["/hdfs"], [])
     wanted_sum = put("faces/two")
     time.sleep(1.5)
     assert read(cache, "/hdfs/faces/two", tmp_path) == wanted_sum

@@ -129,8 +129,8 @@ def test_a_log_in_by_ssh_is_answered_at_once_whatever_else_runs(site, record_pro
     doors, _, _ = site
 
     def ask(n):
-        said = doors.keys(Key(key=key(n % USERS))).body.decode()
-        assert said.count("permitopen=") == EACH
+        message = doors.keys(Key(key=key(n % USERS))).body.decode()
+        assert message.count("permitopen=") == EACH
 
     measured(record_property, "keys", ask)
     assert doors.keys(Key(key=key(USERS + 1))).body == b""
@@ -152,8 +152,8 @@ def test_all_that_is_open_is_asked_about_in_few_questions(site):
     cookies = [tickets.cookie(sealer, tickets.Pass(digest(o), d)) for o, d in all_]
     began, cpu = time.perf_counter(), time.process_time()
     for first in range(0, len(cookies), 500):
-        said = doors.alive(Alive(cookies=cookies[first : first + 500])).body
-        assert said.count(b"true") == 500
+        reply = doors.alive(Alive(cookies=cookies[first : first + 500])).body
+        assert reply.count(b"true") == 500
     spent = time.process_time() - cpu
     print(
         f"2,000 open ways: {(time.perf_counter() - began) * 1000:.0f} ms, {spent * 1000:.0f} ms of the processor"

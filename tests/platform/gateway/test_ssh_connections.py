@@ -56,14 +56,14 @@ class Answer(http.server.BaseHTTPRequestHandler):
         if self.path == "/door/keys":
             name = "wb-d1.ava-vision.svc.cluster.local"
             # The name of the workbench, which sshd must know, and what the test forwards to.
-            said = f'restrict,port-forwarding,permitopen="{name}:22",permitopen="127.0.0.1:{api.target}" {body["key"]}\n'
-            said = "" if body["key"] in api.shut else said
+            text = f'restrict,port-forwarding,permitopen="{name}:22",permitopen="127.0.0.1:{api.target}" {body["key"]}\n'
+            text = "" if body["key"] in api.shut else text
         else:
             api.asked.append(body["connections"])
-            said = json.dumps({"stay": [one["key"] not in api.shut for one in body["connections"]]})
+            text = json.dumps({"stay": [one["key"] not in api.shut for one in body["connections"]]})
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(said.encode())
+        self.wfile.write(text.encode())
         return None
 
     def log_message(self, *args):

@@ -98,8 +98,8 @@ class Ingress:
         }
         # As of an Ingress that names no entry point.
         routers["tenant"] = {"rule": "Host(`tenant.test`)", "service": "echo"}
-        told = {"http": {"routers": routers, "services": services}}
-        (folder / "dynamic/told.yml").write_text(yaml.safe_dump(told))
+        report = {"http": {"routers": routers, "services": services}}
+        (folder / "dynamic/told.yml").write_text(yaml.safe_dump(report))
         static = yaml.safe_load(template("ingress/templates/traefik.yml.j2", **have))
         static["providers"] = {"file": {"directory": str(folder / "dynamic"), "watch": False}}
         (folder / "traefik.yml").write_text(yaml.safe_dump(static))
@@ -174,10 +174,10 @@ def test_nobody_else_gets_in_whatever_they_say_of_themselves(scene, who):
         {"Connection": "Authorization, X-Forwarded-Host"},
         {"Forwarded": "host=public.services.test"},
     )
-    for said in lies:
-        status, _, body = ingress.ask(host, ava.token(who) if who else None, **said)
+    for reply in lies:
+        status, _, body = ingress.ask(host, ava.token(who) if who else None, **reply)
         # A header that is named in Connection goes no further: then there is no token.
-        assert status == (403 if who and "Connection" not in said else 401), (said, body)
+        assert status == (403 if who and "Connection" not in reply else 401), (reply, body)
     assert ingress.ask(f"x{host}", ava.token("ann"))[0] == 404
 
 

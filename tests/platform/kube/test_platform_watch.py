@@ -40,15 +40,15 @@ def test_a_silent_watch_on_a_custom_resource_sees_its_end_and_loses_nothing(apis
             with contextlib.suppress(Exception):
                 await client.delete(THINGS, "late", "default")
             mirror = Informer(client, THINGS, namespace="default")
-            told = []
-            mirror.listen(lambda old, new: told.append((new or old)["metadata"]["name"]))
+            reports = []
+            mirror.listen(lambda old, new: reports.append((new or old)["metadata"]["name"]))
             task = asyncio.create_task(mirror.run())
             await mirror.synced.wait()
             began = time.monotonic()
             await asyncio.sleep(150)
             await client.create(THINGS, {"metadata": {"name": "late"}, "spec": {"a": 1}}, "default")
             async with asyncio.timeout(10):
-                while told != ["late"]:
+                while reports != ["late"]:
                     await asyncio.sleep(0.05)
             assert time.monotonic() - began > 150
             assert mirror.relists == 1

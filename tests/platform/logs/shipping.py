@@ -86,10 +86,10 @@ def shipping(folder: Path) -> Iterator[Shipping]:
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     binary = next(ARTIFACTS.glob("victoria-logs/*/victoria-logs"))
-    said = (folder / "said.txt").open("wb")
+    reply = (folder / "said.txt").open("wb")
     command = [binary, f"-httpListenAddr=127.0.0.1:{port}", f"-storageDataPath={folder / 'store'}"]
     command += ["-inmemoryDataFlushInterval=1s", *store_flags()]
-    store = subprocess.Popen(command, stderr=said)
+    store = subprocess.Popen(command, stderr=reply)
     there, env = program()
     (folder / "shipper.conf").write_text(rendered(folder, url))
     modules = next((there / "usr/lib/syslog-ng").glob("3.*"))
@@ -104,7 +104,7 @@ def shipping(folder: Path) -> Iterator[Shipping]:
             f"--module-path={modules}",
         ],
         env=env,
-        stderr=said,
+        stderr=reply,
     )
     try:
         yield Shipping(folder, url, (store, shipper))
@@ -116,7 +116,7 @@ def shipping(folder: Path) -> Iterator[Shipping]:
             except subprocess.TimeoutExpired:
                 one.kill()
                 one.wait(10)
-        said.close()
+        reply.close()
         shutil.rmtree(folder / "store", ignore_errors=True)
 
 
@@ -130,10 +130,12 @@ class Shipping:
     def write(self, records: list[tuple[str, str, str]], name: str = NAME) -> None:
         """Write records (time, stream, text) as docker's json-file does."""
         rows = [
-            json.dumps({"log": said, "stream": stream, "time": at}, separators=(",", ":"), ensure_ascii=False)
+            json.dumps(
+                {"log": reply, "stream": stream, "time": at}, separators=(",", ":"), ensure_ascii=False
+            )
             # Docker escapes these three, as Go's encoder of JSON does, and the two separators of lines.
             .translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
-            for at, stream, said in records
+            for at, stream, reply in records
         ]
         with (self.folder / "containers" / name).open("a", encoding="utf-8") as file:
             file.write("".join(f"{row}\n" for row in rows))

@@ -77,12 +77,12 @@ def test_a_node_sends_lines_and_reads_none(ask):
     ):
         assert ask(SHIPPER, path)[0] == 401, path
     for _ in range(100):
-        status, said = ask(READER, "/select/logsql/query?query=*")
+        status, reply = ask(READER, "/select/logsql/query?query=*")
         assert status == 200
-        if "a line" in said:
+        if "a line" in reply:
             break
         time.sleep(0.2)
-    assert "a line" in said
+    assert "a line" in reply
 
 
 def test_an_older_shipper_still_sends_and_strangers_do_not(ask):

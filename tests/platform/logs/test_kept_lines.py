@@ -49,7 +49,7 @@ async def _pieces(piece: bytes) -> AsyncIterator[bytes]:
 
 async def live(written: list[tuple[str, str, str]]) -> list[LogLine]:
     """Return what Kubernetes' own log endpoint makes of these records."""
-    stream = b"".join(at.encode() + b" " + said.encode() for at, _, said in written)
+    stream = b"".join(at.encode() + b" " + reply.encode() for at, _, reply in written)
     return [line async for line in lines_of(_pieces(stream), POD, MASKS)]
 
 
@@ -110,9 +110,9 @@ def test_kept_and_live_lines_are_the_same(both: Shipping, lines: list[str]) -> N
 
 
 def test_a_line_that_does_not_end_comes_when_nothing_more_does(both: Shipping) -> None:
-    at, stream, said = records("no end")[0]
+    at, stream, reply = records("no end")[0]
     since = datetime.fromisoformat(at)
-    both.write([(at, stream, said.rstrip("\n"))])
+    both.write([(at, stream, reply.rstrip("\n"))])
     assert [x.text for x in asyncio.run(kept(both.url, since, 1))] == ["no end"]
 
 

@@ -52,11 +52,11 @@ def impatient(monkeypatch):
 
 def submit(store, name, cluster, cpu=1000):
     spec = {"image": "i", "command": ["sleep"], "cluster": cluster, "roles": [{"each": {"cpu": cpu}}]}
-    said = Spec.model_validate(spec)
-    plain = said.model_dump(mode="json")
+    reply = Spec.model_validate(spec)
+    plain = reply.model_dump(mode="json")
     made = store.save_definition("ann", Kind.TRAINING, name, plain, now())
     return store.submit(
-        made.id, name, now(), asks=said.asks(), spec=plain, queue="default", priority=50, cluster=cluster
+        made.id, name, now(), asks=reply.asks(), spec=plain, queue="default", priority=50, cluster=cluster
     )
 
 
@@ -76,8 +76,8 @@ async def cluster(server, store, name, cpu):
         nodes.binds = False
         await stack.enter_async_context(nodes.running())
         room = {"cpu": str(cpu), "memory": "64Gi", "pods": "100"}
-        said = {"status": {"capacity": room, "allocatable": room}}
-        await other.patch(NODES, "node-0", said, sub="status")
+        report = {"status": {"capacity": room, "allocatable": room}}
+        await other.patch(NODES, "node-0", report, sub="status")
         made = settings().model_copy(update={"cluster": name})
         await stack.enter_async_context(operating(client, store, made))
         config = SchedulerConfig(cluster=name, poll=0.3, sign=0.5, tell=1.0)

@@ -46,8 +46,8 @@ def test_the_second_goes_on_within_30_seconds_when_the_first_is_killed(apiserver
             thing = await client.get(CONFIG_MAPS, "ava-operator", "ava-system")
         except Exception:
             return ""
-        said = yaml.safe_load((thing["metadata"].get("annotations") or {}).get("ava.io/leader", "{}"))
-        return said.get("holder", "")
+        reply = yaml.safe_load((thing["metadata"].get("annotations") or {}).get("ava.io/leader", "{}"))
+        return reply.get("holder", "")
 
     async def until(wanted, seconds=60):
         async with asyncio.timeout(seconds):

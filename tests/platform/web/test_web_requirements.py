@@ -217,8 +217,8 @@ def test_u9_distributed_trainings_have_roles_policies_and_a_place_in_a_queue(
     town.served.store.waits_for(
         run, [Problem("gang", text, f"run {run}", "1 of 2 worker", "3 at once", "Wait.")]
     )
-    told = "All 3 pods start together" if language == "en" else "全部 3 个 Pod 须同时启动"
-    expect(ann.page.locator("#now")).to_contain_text(told)
+    message = "All 3 pods start together" if language == "en" else "全部 3 个 Pod 须同时启动"
+    expect(ann.page.locator("#now")).to_contain_text(message)
     town.served.store.admit(run, town.served.now)
     town.served.store.heartbeat("operator", town.served.now, {})
     pods = [

@@ -55,18 +55,18 @@ def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
         field = root.locator(f"#f-{name}")
         root.keyboard.type(wrong)
         expect(field).to_have_attribute("aria-invalid", "true")
-        said = root.locator(f"#e-{name}")
-        expect(said).not_to_be_empty()
+        reply = root.locator(f"#e-{name}")
+        expect(reply).not_to_be_empty()
         assert f"e-{name}" in (field.get_attribute("aria-describedby") or "")
         if language == "zh":
-            assert not [word for word in ("cannot", "wanted", "This site") if word in said.inner_text()]
+            assert not [word for word in ("cannot", "wanted", "This site") if word in reply.inner_text()]
         assert unfit(root) == []
         # What is said comes without the field losing its focus or what was typed.
         expect(field).to_be_focused()
         root.keyboard.press("Control+a")
         root.keyboard.type(right)
         expect(field).not_to_have_attribute("aria-invalid", "true")
-        expect(said).to_be_empty()
+        expect(reply).to_be_empty()
     expect(root.locator("#check")).to_have_text(say("Ready to save."))
     root.keyboard.press("Enter")
     root.wait_for_url("**/data/f*")

@@ -83,8 +83,8 @@ class Container:
         os.kill(self.first, number)
 
     def wait(self, seconds=20):
-        said, _ = self.outer.communicate(timeout=seconds)
-        return self.outer.returncode, said.decode()
+        reply, _ = self.outer.communicate(timeout=seconds)
+        return self.outer.returncode, reply.decode()
 
 
 @pytest.fixture

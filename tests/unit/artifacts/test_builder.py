@@ -60,9 +60,9 @@ def test_an_image_of_what_another_artifact_has(packed, user):
     folder = packed.build(steps, user)
     image = images.read(folder / "out.tar")
     assert image is not None
-    told = packed.store.variables(user)
-    told = told["files"]["out.tar"]
-    assert (told["image"], told["image_id"]) == ("avadm/user:1", image.id)
+    report = packed.store.variables(user)
+    report = report["files"]["out.tar"]
+    assert (report["image"], report["image_id"]) == ("avadm/user:1", image.id)
     assert thing.is_dir()
     # What it is made of is of another recipe now, and so is it.
     packed.other_recipe()

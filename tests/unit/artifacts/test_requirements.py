@@ -37,8 +37,8 @@ def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(site, at, monk
     monkeypatch.setattr(requirements, "needed", lambda _: [at.artifact])
     assert requirements.variables(site, at.store) == {}
     sha256 = at.make().files["thing"].sha256
-    told = {"version": "1.2.3", "files": {"thing": {"path": str(at.made), "sha256": sha256}}}
-    assert requirements.variables(site, at.store) == {"thing": told}
+    report = {"version": "1.2.3", "files": {"thing": {"path": str(at.made), "sha256": sha256}}}
+    assert requirements.variables(site, at.store) == {"thing": report}
 
 
 def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(site, at, store):
@@ -55,8 +55,8 @@ def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(site, at, store
 
 def test_only_the_phases_that_install_an_artifact_depend_on_its_checksum() -> None:
     def digest(path: str, sha256: str, phase: int) -> str:
-        told = {"thing": {"version": "1", "files": {"thing": {"path": path, "sha256": sha256}}}}
-        return Digests(Variables({"artifacts": told}), home(), {}, {}).host((BASE, PHASES[-1])[phase], "h")
+        report = {"thing": {"version": "1", "files": {"thing": {"path": path, "sha256": sha256}}}}
+        return Digests(Variables({"artifacts": report}), home(), {}, {}).host((BASE, PHASES[-1])[phase], "h")
 
     assert digest("/a", "1", 0) == digest("/b", "1", 0), "where the controller keeps it is no input"
     assert digest("/a", "1", 0) != digest("/a", "2", 0)

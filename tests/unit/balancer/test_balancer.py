@@ -45,19 +45,19 @@ class Api:
 
 
 def made(api, turn=0, clock=lambda: 0.0, listed=None):
-    told = []
+    reports = []
     services = lambda: listed or list(api.services.values())  # noqa: E731
-    return balancer.Balancer(api, services, POOL, turn, clock, told.append), told
+    return balancer.Balancer(api, services, POOL, turn, clock, reports.append), reports
 
 
 def test_each_gets_an_address_of_its_own_and_a_second_round_changes_nothing():
     api = Api(service("b", 2), service("a", 1), service("inner", kind="ClusterIP"))
-    one, told = made(api)
+    one, report = made(api)
     one.round()
     assert api.addresses() == {"a": ["10.0.0.1"], "b": ["10.0.0.2"], "inner": []}
-    told.clear()
+    report.clear()
     assert one.round() is None
-    assert told == []
+    assert report == []
 
 
 LOCAL = {"externalTrafficPolicy": "Local"}
@@ -92,11 +92,11 @@ def test_an_address_is(case):
 )
 def test_who_gets_none_is_told_why_once(spec, others, reason):
     api = Api(service("it", 9, **spec), *others)
-    one, told = made(api)
+    one, report = made(api)
     one.round()
     one.round()
     assert api.addresses()["it"] == []
-    assert len(api.events) == len(told) == 1
+    assert len(api.events) == len(report) == 1
     assert reason in api.events[0]
 
 
@@ -115,17 +115,17 @@ def test_a_service_that_changed_meanwhile_is_left_to_the_next_round():
     api = Api(service("it"))
     stale = service("it")
     api.services["x/it"]["metadata"]["resourceVersion"] = "7"
-    one, told = made(api, listed=[stale])
+    one, report = made(api, listed=[stale])
     one.round()
-    assert (api.addresses(), told) == ({"it": []}, [])
+    assert (api.addresses(), report) == ({"it": []}, [])
 
 
 def test_what_the_api_refuses_is_told():
     api = Api(service("it"))
     api.status = 403
-    one, told = made(api)
+    one, report = made(api)
     assert one.round() == 5
-    assert told == ["x/it: no"]
+    assert report == ["x/it: no"]
 
 
 def test_nothing_is_done_before_the_services_are_known():

@@ -66,9 +66,9 @@ def test_each_node_says_its_own_name(answers, folder, monkeypatch):
 
 def test_prometheus_says_that_it_knows_every_target(answers, folder):
     wanted = json.loads((folder / "hollow" / "site.json").read_text())["targets"]
-    told = [t["scrapePool"] for t in answers.answer("avadm_ask", {})["json"]["data"]["activeTargets"]]
+    reports = [t["scrapePool"] for t in answers.answer("avadm_ask", {})["json"]["data"]["activeTargets"]]
     assert wanted["node"] == 12
-    assert {job: told.count(job) for job in wanted} == wanted
+    assert {job: reports.count(job) for job in wanted} == wanted
 
 
 def test_a_module_that_nobody_answers_for_has_changed_nothing(answers):
@@ -103,7 +103,7 @@ NewStyleRunner()._run()
         text=True,
         check=False,
     )
-    told = json.loads(done.stdout)
-    assert told["changed"] is False
-    assert told["invocation"]["module_args"] == {"path": "/x", "force": False}
+    report = json.loads(done.stdout)
+    assert report["changed"] is False
+    assert report["invocation"]["module_args"] == {"path": "/x", "force": False}
     assert not made.exists()

@@ -27,8 +27,8 @@ class Here:
             return answer(node, command, rc=255, error="connection refused")
         started, clock = time.time() - self.offsets.get(node, 0) / 1000, time.monotonic()
         done = subprocess.run(["sh", "-c", command], input=stdin or b"", capture_output=True, timeout=timeout)
-        said = answer(node, command, done.stdout.decode(), done.returncode, done.stderr.decode())
-        return replace(said, started=started, seconds=time.monotonic() - clock)
+        reply = answer(node, command, done.stdout.decode(), done.returncode, done.stderr.decode())
+        return replace(reply, started=started, seconds=time.monotonic() - clock)
 
 
 ELSEWHERE = {"packages", "package_sources", "time_sources"}

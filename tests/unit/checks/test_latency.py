@@ -52,11 +52,11 @@ def fleet(context):
         made = nodes(64)
         facts = {}
         for name, some in peers(made, NET).items():
-            told = [
+            reports = [
                 {k: v(name, p.name) for k, v in values.items()} | {"ms": [ms(name, p.name)] * 10}
                 for p in some
             ]
-            facts[name] = {"peers": [way(p.name, **more) for p, more in zip(some, told, strict=True)]}
+            facts[name] = {"peers": [way(p.name, **more) for p, more in zip(some, reports, strict=True)]}
         return next(c for c in CHECKS if c.id == check).judge(replace(context, nodes=made, facts=facts))
 
     return judge

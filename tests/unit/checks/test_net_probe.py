@@ -96,7 +96,7 @@ def test_tables_of_our_name_are_told_where_avadm_made_none(monkeypatch):
         net.glob, "glob", lambda _: ["/etc/systemd/system/sysinit.target.wants/nftables.service"]
     )
     listed = "table ip avadm\ntable ip filter\ntable ip6 avadm\n"
-    told = {"others": ["nftables"], "tables": ["ip avadm", "ip6 avadm"]}
-    assert net.filters(lambda *argv: (0, listed, "")) == told
+    report = {"others": ["nftables"], "tables": ["ip avadm", "ip6 avadm"]}
+    assert net.filters(lambda *argv: (0, listed, "")) == report
     there.add("/etc/avadm/packet-filter.nft")
     assert net.filters(lambda *argv: (0, listed, ""))["tables"] == []

@@ -27,15 +27,15 @@ HUNG_UP = (
     ids=["busy once", "busy", "hung up once", "hangs up", "away", "there"],
 )
 def test_a_busy_cache_is_asked_once_more(monkeypatch, updates, asked, trouble):
-    said = []
+    messages = []
 
     def call(*argv):
         if argv[0] == "apt-get":
-            said.append(updates[len(said)])
-            return said[-1][0], "", said[-1][1]
-        return 0, KNOWN if said and said[-1] == (0, "") else "", ""
+            messages.append(updates[len(messages)])
+            return messages[-1][0], "", messages[-1][1]
+        return 0, KNOWN if messages and messages[-1] == (0, "") else "", ""
 
     monkeypatch.setattr(packages, "call", call)
     found = packages.packages(["chrony"], [])
-    assert (len(said), found["trouble"] is not None) == (asked, trouble)
+    assert (len(messages), found["trouble"] is not None) == (asked, trouble)
     assert found["candidates"] == {"chrony": None if trouble else "4.3"}

@@ -17,8 +17,12 @@ WANTED = {"ceph": "16.2.", "prometheus": "2.42.", "node_exporter": "1.5."}
 def collected(site):
     def fact(i):
         daemons = {f"{k}.{i}": "16.2.15" for k in ("mon", "mgr", "osd", "mds", "client.admin")}
-        told = {"ceph_installed": "16.2.15", "ceph_daemons": daemons, "services": {"node_exporter": "1.5.0"}}
-        return {**told, "stale": [], "kernel": "6.1"}
+        report = {
+            "ceph_installed": "16.2.15",
+            "ceph_daemons": daemons,
+            "services": {"node_exporter": "1.5.0"},
+        }
+        return {**report, "stale": [], "kernel": "6.1"}
 
     kinds = {"mon": 3, "mgr": 3, "osd": 3, "mds": 3, "overall": 12}
     versions = {kind: {"ceph version 16.2.15 (abc) pacific (stable)": n} for kind, n in kinds.items()}
@@ -161,11 +165,11 @@ def test_what_a_unit_runs_is_asked_and_not_what_lies_on_disk(tmp_path):
     try:
         env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RUNS": str(runs.pid)}
         command = PROGRAMS["coredns"].command
-        said = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        reply = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     finally:
         runs.kill()
         runs.wait()
-    assert re.search(r"\d+\.\d+", said.stdout), "sleep's own version"
+    assert re.search(r"\d+\.\d+", reply.stdout), "sleep's own version"
 
 
 def test_the_probe_asks_again_for_what_does_not_answer_yet():
@@ -184,7 +188,7 @@ def test_the_probe_asks_again_for_what_does_not_answer_yet():
 
 
 def test_the_probe_reads_a_version_from_what_a_program_says():
-    said = probe.programs(
+    reply = probe.programs(
         {
             "a": ["echo", "Kubernetes v1.9.11"],
             "b": ["false"],
@@ -197,4 +201,4 @@ def test_the_probe_reads_a_version_from_what_a_program_says():
         }
     )
     wanted = {"a": "1.9.11", "d": "20.10.24+dfsg1", "e": "20250813-a0db560f0520", "f": "1.9.8"}
-    assert said == wanted | {"g": "1.1.2+ds", "h": "1.5"}
+    assert reply == wanted | {"g": "1.1.2+ds", "h": "1.5"}

@@ -28,12 +28,12 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_a_phase_without_its_artifacts_is_refused_with_all_of_them(avadm, playbooks, cache, tmp_path):
-    said = refusals(avadm("apply", "-q"))
+    reply = refusals(avadm("apply", "-q"))
     wanted = [
         f"{a.name} {a.version}, which ceph installs, is absent." for a in named(("kubernetes", "pause"))
     ]
-    assert [f.what for f in said] == wanted
-    assert all("avadm artifacts build" in f.remedy for f in said)
+    assert [f.what for f in reply] == wanted
+    assert all("avadm artifacts build" in f.remedy for f in reply)
     assert playbooks.requests == []
     assert [p.name for p in (tmp_path / "runs").iterdir() if p.is_dir() and not p.is_symlink()] == []
 
@@ -44,10 +44,10 @@ def test_other_phases_do_not_need_them(avadm, playbooks, cache):
 
 
 def test_a_plan_names_missing_artifacts_and_that_it_will_not_hold(avadm, cache, tmp_path):
-    said = avadm("plan", "--out", str(tmp_path / "plan.json"))
-    assert said.exit_code == 0
+    reply = avadm("plan", "--out", str(tmp_path / "plan.json"))
+    assert reply.exit_code == 0
     for word in ("2 artifacts missing", "found  kubernetes 1.9.11, ", "The saved plan will not hold"):
-        assert word in said.output
+        assert word in reply.output
     assert "will not hold" not in avadm("plan").output
     assert "artifacts missing" not in avadm("plan", "base").output
     found = json.loads(avadm("plan", "--json", "--out", str(tmp_path / "plan.json")).stdout)["findings"]
@@ -56,7 +56,7 @@ def test_a_plan_names_missing_artifacts_and_that_it_will_not_hold(avadm, cache, 
 
 
 def test_a_deep_plan_is_refused_before_it_is_saved(avadm, playbooks, cache, tmp_path):
-    said = refusals(avadm("plan", "--deep", "--out", str(tmp_path / "plan.json")))
-    assert {f.remedy for f in said} == {"Run `avadm artifacts build`."}
+    reply = refusals(avadm("plan", "--deep", "--out", str(tmp_path / "plan.json")))
+    assert {f.remedy for f in reply} == {"Run `avadm artifacts build`."}
     assert playbooks.requests == []
     assert not (tmp_path / "plan.json").exists()

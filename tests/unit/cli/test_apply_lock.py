@@ -72,11 +72,11 @@ def test_a_second_controller_is_refused_with_who_since_and_heartbeat(avadm, node
     other.write_text(SITE + "ssh: {key: other_key}\n")
     first = LockNodes(load(tmp_path / "site.yml"), nodes)
     with lock_nodes(first, "apply", print):
-        told = refusal(avadm("apply", site=other))
-    assert told.check == "cluster-locked"
+        report = refusal(avadm("apply", site=other))
+    assert report.check == "cluster-locked"
     for word in ("`avadm apply`", f"process {os.getpid()}", "since 20"):
-        assert word in told.found
-    assert re.search(r"last heartbeat \d+ s ago", told.found)
+        assert word in report.found
+    assert re.search(r"last heartbeat \d+ s ago", report.found)
     assert playbooks.requests == []
     assert avadm("apply", "base", site=other).exit_code == 0
 
@@ -86,9 +86,9 @@ def test_a_lock_of_another_machine_stays_until_it_is_broken_by_name(avadm, nodes
     old = lock(nodes, "stor1").stat().st_mtime - 3600
     for node in MONS:
         os.utime(lock(nodes, node), (old, old))
-    told = refusal(avadm("apply", "base"))
-    assert "desk7, user eve" in told.found
-    assert "last heartbeat 3600 s ago" in told.found
+    report = refusal(avadm("apply", "base"))
+    assert "desk7, user eve" in report.found
+    assert "last heartbeat 3600 s ago" in report.found
     assert noted(nodes, "stor1")["token"] == "theirs"
     result = avadm("apply", "base", "--break-lock")
     assert result.exit_code == 0, result.output
@@ -114,9 +114,9 @@ def test_a_majority_is_enough_and_needed(avadm, nodes, playbooks):
     nodes.silent.add("stor1")
     assert avadm("apply", "base").exit_code == 0
     nodes.silent.add("stor2")
-    told, *silent = refusals(avadm("apply", "base"))
-    assert told.check == "no-lock-majority"
-    assert "1 of 3: stor3" in told.found
+    report, *silent = refusals(avadm("apply", "base"))
+    assert report.check == "no-lock-majority"
+    assert "1 of 3: stor3" in report.found
     assert {(f.host, f.what) for f in silent} == {("stor1", "no route"), ("stor2", "no route")}
     assert playbooks.requests == []
     assert not lock(nodes, "stor3").exists()
@@ -140,12 +140,12 @@ def test_a_torn_lock_is_refused_and_can_be_broken(avadm, nodes):
 def test_whoever_is_broken_hears_of_it(nodes, tmp_path, monkeypatch, reached):
     monkeypatch.setattr("avadm.state.lock.site.HEARTBEAT_S", 0.02)
     (tmp_path / "site.yml").write_text(SITE)
-    mine, lost, told = LockNodes(load(tmp_path / "site.yml"), nodes), threading.Event(), []
-    with lock_nodes(mine, "apply", told.append, lost=lost.set):
+    mine, lost, report = LockNodes(load(tmp_path / "site.yml"), nodes), threading.Event(), []
+    with lock_nodes(mine, "apply", report.append, lost=lost.set):
         assert not lost.wait(0.2)
         plant(nodes, reached, machine="elsewhere", host="desk7")
         assert lost.wait(5)
-    assert "desk7" in told[-1]
+    assert "desk7" in report[-1]
     assert noted(nodes, "stor2")["token"] == "theirs"
 
 
@@ -224,22 +224,22 @@ def test_monitors_of_two_versions_of_a_site_file_are_no_two_majorities(avadm, no
     assert avadm("apply", "base").exit_code == 0
     vault_to(five)
     plant(nodes, ("stor1", "stor2"), machine="elsewhere", host="desk7")
-    told = refusal(avadm("apply", "base", site=five))
-    assert told.check == "cluster-locked"
-    assert "desk7" in told.found
+    report = refusal(avadm("apply", "base", site=five))
+    assert report.check == "cluster-locked"
+    assert "desk7" in report.found
     assert not lock(nodes, "stor4").exists()
     # The other way round: whoever has the older file cannot ask the newer nodes, so that they count as silent.
     for node in ("stor1", "stor2"):
         lock(nodes, node).unlink()
     assert avadm("apply", "base", site=five).exit_code == 0
     plant(nodes, ("stor3", "stor4", "stor5"), machine="elsewhere")
-    told = refusal(avadm("apply", "base"))
-    assert told.check == "cluster-locked"
+    report = refusal(avadm("apply", "base"))
+    assert report.check == "cluster-locked"
     lock(nodes, "stor3").unlink()
     nodes.silent.add("stor3")
-    told = refusal(avadm("apply", "base"))
-    assert told.check == "no-lock-majority"
-    assert "stor4, stor5 kept it" in told.remedy
+    report = refusal(avadm("apply", "base"))
+    assert report.check == "no-lock-majority"
+    assert "stor4, stor5 kept it" in report.remedy
     result = avadm("apply", "base", "--break-lock")
     assert result.exit_code == 0
     assert "Did without stor4, stor5" in result.output
@@ -329,8 +329,8 @@ def test_a_copy_that_another_wrote_is_not_believed_and_told(avadm, nodes, playbo
     for node in MONS:
         forge(copy_of(nodes, node))
     ledger.unlink()
-    told = " ".join(avadm("status").output.split())
-    assert "The copy of the ledger on stor1, stor2, stor3 is not used" in told
+    text = " ".join(avadm("status").output.split())
+    assert "The copy of the ledger on stor1, stor2, stor3 is not used" in text
     result = avadm("apply", "base", "--resume")
     assert why in " ".join(result.output.split())
     assert playbooks.phases == ["base"], "what nobody proves is done again"

@@ -73,9 +73,9 @@ def test_drift_makes_its_phase_run_and_no_other_and_the_next_is_proven(
     installed, nodes, playbooks, host, item, found, phase
 ):
     nodes.values[host, item] = found
-    said = installed("apply").output
+    reply = installed("apply").output
     assert playbooks.phases == [phase]
-    assert f"drift on {host or 'the cluster'}: {item}: right → {found.lstrip('!')}" in said
+    assert f"drift on {host or 'the cluster'}: {item}: right → {found.lstrip('!')}" in reply
     installed("apply")
     assert playbooks.phases == []
 
@@ -83,10 +83,10 @@ def test_drift_makes_its_phase_run_and_no_other_and_the_next_is_proven(
 def test_what_ceph_warns_of_is_named_and_no_drift(installed, nodes, playbooks):
     nodes.values["", "health 3"] = "healthy but for MON_DISK_LOW (mon stor1 is low on available space)"
     for words in (("plan",), ("apply",)):
-        said = installed(*words)
-        assert said.exit_code == 0
-        assert said.output.count("ceph warns: MON_DISK_LOW (mon stor1 is low on available space)") == 1
-        assert "avadm doctor" in said.output
+        reply = installed(*words)
+        assert reply.exit_code == 0
+        assert reply.output.count("ceph warns: MON_DISK_LOW (mon stor1 is low on available space)") == 1
+        assert "avadm doctor" in reply.output
         assert playbooks.phases == []
     assert json.loads(installed("plan", "--json").stdout)["warnings"][0].startswith(
         "ceph warns: MON_DISK_LOW"
@@ -99,11 +99,11 @@ def test_where_nodes_are_done_apart_only_those_that_need_it_run(installed, nodes
     found = phases(installed("plan", "--json"))
     assert found["base"]["runs_on"] == ["comp1", "comp2"]
     assert found["ceph"]["runs_on"] == []
-    said = installed("apply").output
+    reply = installed("apply").output
     ran = {one.phase: one.limit for one in playbooks.requests}
     assert ran["base"] == ("comp1", "comp2")
     assert ran["monitoring"] == ran["cephfs"] == ("comp2",)
-    assert "only there: 3 other nodes are proven unchanged" in said
+    assert "only there: 3 other nodes are proven unchanged" in reply
     nodes.silent.clear()
     assert installed("apply").exit_code == 0
     assert installed("apply") and playbooks.phases == []
@@ -127,12 +127,12 @@ def test_a_node_that_is_down_does_not_keep_others_from_what_they_need(installed,
 def test_a_cluster_s_nodes_run_together(installed, nodes, playbooks):
     nodes.values["stor3", "unit ceph"] = "!inactive enabled"
     nodes.values["", "pool rbd"] = "size 3"
-    said = installed("apply").output
+    reply = installed("apply").output
     assert {one.phase: one.limit for one in playbooks.requests} == {
         "ceph": MONS,
         "rbd": (*MONS, "comp1", "comp2"),
     }
-    assert "only there" not in said
+    assert "only there" not in reply
 
 
 def test_a_new_node_is_done_by_itself_where_the_others_inputs_are_as_they_were(
@@ -288,9 +288,9 @@ def test_a_node_that_cannot_be_asked_what_a_phase_left_is_named_in_the_log(
     real = nodes.run
 
     def run(node, command, **more):
-        said = real(node, command, **more)
+        reply = real(node, command, **more)
         asked = node == "comp2" and nodes.asked[-1:] == ["comp2"]
-        return answer(node, command, rc=1, err="SyntaxError: no\n") if asked else said
+        return answer(node, command, rc=1, err="SyntaxError: no\n") if asked else reply
 
     monkeypatch.setattr(nodes, "run", run)
     assert avadm("apply", "base").exit_code == 0

@@ -49,30 +49,30 @@ def test_list_works_without_a_site_and_names_every_artifact():
 
 
 def test_build_makes_list_shows_and_verify_finds_damage(cache):
-    told = avadm("build", "pause")
-    assert told.return_value == 0
-    assert "compile pause" in told.output
+    report = avadm("build", "pause")
+    assert report.return_value == 0
+    assert "compile pause" in report.output
     assert Go.asked == 2
     [row] = json.loads(avadm("list", "pause", "--json").output)["artifacts"]
     assert (row["state"], row["cache"]["files"]["image.tar"]["image"]) == ("present", "avadm/pause:1")
     assert "Nothing to do" in avadm("build", "pause").output
     assert avadm("verify", "pause").return_value == 0
     (cache / "artifacts/pause/1/image.tar").write_bytes(b"x")
-    told = avadm("verify", "pause")
-    assert told.return_value == 1
-    assert "damaged" in told.output
+    report = avadm("verify", "pause")
+    assert report.return_value == 1
+    assert "damaged" in report.output
 
 
 def test_verify_finds_what_is_not_there():
-    told = avadm("verify", "pause", "--json")
-    assert told.return_value == 1
-    assert json.loads(told.output)["artifacts"] == [{"name": "pause", "version": "1", "state": "absent"}]
+    report = avadm("verify", "pause", "--json")
+    assert report.return_value == 1
+    assert json.loads(report.output)["artifacts"] == [{"name": "pause", "version": "1", "state": "absent"}]
 
 
 def test_fetch_says_all_that_is_without_a_checksum():
-    told = avadm("fetch", "--unpatched", "kubernetes", "coredns", "--json")
-    assert told.return_value == 2
-    findings = json.loads(told.output[told.output.index("{") :])["findings"]
+    report = avadm("fetch", "--unpatched", "kubernetes", "coredns", "--json")
+    assert report.return_value == 2
+    findings = json.loads(report.output[report.output.index("{") :])["findings"]
     assert {f["check"] for f in findings} == {"artifact-fetch"}
     assert len(findings) == 2
 
@@ -80,8 +80,8 @@ def test_fetch_says_all_that_is_without_a_checksum():
 def test_unpatched_programs_are_taken_by_intent_alone():
     found = refusal(avadm("fetch", "kubernetes"))
     assert (found.check, "avadm artifacts build" in found.remedy) == ("artifact-unpatched", True)
-    told = avadm("fetch", "--unpatched", "coredns")
-    assert "none of the security patches" in told.output
+    report = avadm("fetch", "--unpatched", "coredns")
+    assert "none of the security patches" in report.output
 
 
 def test_no_page_recommends_unpatched_programs():

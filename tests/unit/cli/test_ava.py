@@ -101,8 +101,8 @@ def test_no_ready_pod_is_told_with_where_to_look(run, masters):
 
 
 def test_what_the_platform_refuses_is_told_without_the_password(run, masters):
-    said = f"password: a length of at least 12. Wanted: more than {PASSWORD}\ncommand terminated with exit code 2\n"
-    masters.said["mast1"] = {"rc": 2, "err": said}
+    text = f"password: a length of at least 12. Wanted: more than {PASSWORD}\ncommand terminated with exit code 2\n"
+    masters.said["mast1"] = {"rc": 2, "err": text}
     [found] = refusals(run("root"))
     assert "at least 12" in found.found
     assert "battery" not in found.found

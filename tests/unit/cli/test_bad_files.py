@@ -40,8 +40,8 @@ def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(avadm, done):
         for garbage in GARBAGE.values():
             path.write_bytes(garbage)
             for verb in ("plan", "status"):
-                said = told(avadm(verb, "--offline"), 0, 2)
-                assert name in said or garbage in READ or name == "fingerprints.json"
+                reply = told(avadm(verb, "--offline"), 0, 2)
+                assert name in reply or garbage in READ or name == "fingerprints.json"
             assert path.read_bytes() == garbage
         path.write_bytes(kept)
 

@@ -63,13 +63,13 @@ def test_a_broken_site_file_is_refused_and_nothing_is_touched(avadm, tmp_path, c
     # A draft is refused only by verbs that install.
     draft = {e["check"] for e in errors} <= DRAFT
     for words in (("apply",), ("plan",)) if draft else (*ALWAYS, verb):
-        said = refused(avadm, tmp_path, "--site", str(site), *words)
-        assert said.count("✗ ") == len(errors), said
+        reply = refused(avadm, tmp_path, "--site", str(site), *words)
+        assert reply.count("✗ ") == len(errors), reply
         for word in ("where", "found", "wanted", "do"):
-            assert said.count(f"\n    {word:<7}") >= len(errors), said
-        assert all(c.isprintable() or c == "\n" for c in said)
-        assert "hunter2" not in said
-        assert "b3Blbn" not in said
+            assert reply.count(f"\n    {word:<7}") >= len(errors), reply
+        assert all(c.isprintable() or c == "\n" for c in reply)
+        assert "hunter2" not in reply
+        assert "b3Blbn" not in reply
 
 
 @pytest.mark.parametrize(

@@ -151,8 +151,8 @@ def test_what_is_wrong_with_a_backup_is_told(run, nodes):
 
 
 def test_a_node_s_own_words_and_remedy_are_told(run, nodes):
-    said = "avadm-database: the repository says: nothing. Remedy: see that the store answers\n"
-    nodes.said["backup"] = {"rc": 2, "err": said}
+    text = "avadm-database: the repository says: nothing. Remedy: see that the store answers\n"
+    nodes.said["backup"] = {"rc": 2, "err": text}
     (finding,) = refusals(run("backup"))
     assert (finding.found, finding.remedy) == ("the repository says: nothing.", "See that the store answers")
 
@@ -195,11 +195,11 @@ def test_a_restore_goes_its_steps_in_order_and_is_written_down(run, nodes, tmp_p
     done = run(*OVER, "--json")
     assert done.exception is None
     assert [(n, s.replace("'", "")) for n, s in nodes.steps()] == STEPS
-    told = json.loads(done.output[done.output.index("{") :])
-    assert (told["result"], told["lived"], told["timeline"]) == ("good", ["e1", "e2"], 3)
-    assert told["kept"] == {"e1": "/data/e1.before", "e2": "/data/e2.before"}
+    report = json.loads(done.output[done.output.index("{") :])
+    assert (report["result"], report["lived"], report["timeline"]) == ("good", ["e1", "e2"], 3)
+    assert report["kept"] == {"e1": "/data/e1.before", "e2": "/data/e2.before"}
     (kept,) = (tmp_path / "runs").glob("*-database-restore/restore.json")
-    assert json.loads(kept.read_text()) == told
+    assert json.loads(kept.read_text()) == report
 
 
 def test_of_a_database_that_is_dead_nothing_has_to_be_said(run, nodes):

@@ -24,8 +24,8 @@ def test_a_lost_vault_is_refused_and_comes_back(avadm, tmp_path, left):
         (tmp_path / "site.pki.json").write_text(json.dumps(empty))
         ledger.unlink()
     elif left != "ledger":
-        said = {k: v for k, v in json.loads(ledger.read_text()).items() if k != "founded"}
-        ledger.write_text("{" if "damaged" in left else json.dumps(said))
+        report = {k: v for k, v in json.loads(ledger.read_text()).items() if k != "founded"}
+        ledger.write_text("{" if "damaged" in left else json.dumps(report))
     for argv in (("site", "render", "--out", str(tmp_path / "i")), ("apply", "ceph"), ("plan", "--offline")):
         if "damaged" not in left:  # that ledger is an error of its own
             assert refused(avadm(*argv)) == "vault-lost"
@@ -68,7 +68,7 @@ def test_nothing_is_made_with_another_vault(avadm, tmp_path, held):
 def test_a_site_that_never_had_a_vault_gets_one(avadm, tmp_path):
     folder = tmp_path / ".avadm/t"
     folder.mkdir(parents=True)
-    said = {"version": 1, "site": "t", "serial": 3, "phases": {"base": {}}}
-    (folder / "ledger.json").write_text(json.dumps(said))
+    report = {"version": 1, "site": "t", "serial": 3, "phases": {"base": {}}}
+    (folder / "ledger.json").write_text(json.dumps(report))
     assert avadm("apply", "base").exit_code == 0
     assert (tmp_path / "site.vault.yml").exists()

@@ -16,9 +16,9 @@ from avadm.findings import Finding, Severity
 
 
 def test_the_first_page_keeps_its_lines_and_shows_no_marks():
-    said = CliRunner().invoke(frame.cli, ["--help"]).output
-    assert "\\b" not in said
-    assert any(line.strip().startswith("A lab here:") for line in said.splitlines())
+    reply = CliRunner().invoke(frame.cli, ["--help"]).output
+    assert "\\b" not in reply
+    assert any(line.strip().startswith("A lab here:") for line in reply.splitlines())
 
 
 @pytest.mark.parametrize("verb", sorted(frame.VERBS))
@@ -29,9 +29,9 @@ def test_every_verb_has_help(verb):
 
 
 def test_a_mistyped_verb_is_told_the_nearest_and_exits_2(called):
-    code, _, said = called("aply")
+    code, _, reply = called("aply")
     assert code == 2
-    assert "Did you mean 'apply'?" in said
+    assert "Did you mean 'apply'?" in reply
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def ended(called, monkeypatch):
             raise error
 
         monkeypatch.setattr(frame.Verbs, "get_command", lambda *_: boom)
-        code, _, said = called(verb)
-        return code, said
+        code, _, reply = called(verb)
+        return code, reply
 
     return run
 
@@ -77,8 +77,8 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_lies_in_a_private
     ended, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path))
-    code, said = ended(ValueError("odd"))
-    assert (code, "Traceback" in said, "ValueError: odd" in said) == (2, False, True)
+    code, reply = ended(ValueError("odd"))
+    assert (code, "Traceback" in reply, "ValueError: odd" in reply) == (2, False, True)
     [crash] = (tmp_path / "crashes").iterdir()
     assert "Traceback" in crash.read_text()
     assert crash.stat().st_mode & 0o077 == 0
@@ -87,8 +87,8 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_lies_in_a_private
 def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(ended, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "file" / "cache"))
-    code, said = ended(ValueError("odd"))
-    assert (code, "AVADM_CACHE" in said, "ValueError: odd" in said) == (2, True, True)
+    code, reply = ended(ValueError("odd"))
+    assert (code, "AVADM_CACHE" in reply, "ValueError: odd" in reply) == (2, True, True)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
@@ -96,10 +96,10 @@ def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(ended, t
     ("verb", "told"), [("apply", "where it stopped"), ("preflight", "changes nothing"), ("site", "by you.\n")]
 )
 def test_a_stopped_verb_ends_in_a_sentence_that_is_true_of_it(ended, error, verb, told):
-    code, said = ended(error, verb)
+    code, reply = ended(error, verb)
     assert code == 2
-    assert "Stopped by you" in said and told in said
-    assert "Traceback" not in said
+    assert "Stopped by you" in reply and told in reply
+    assert "Traceback" not in reply
 
 
 def test_findings_decide_the_exit_code(ended):

@@ -63,10 +63,10 @@ def test_a_new_task_starts_with_nobody_waited_for():
 
 
 def test_the_live_lines_tell_phase_task_hosts_and_the_group_waited_for():
-    told = lines(RECORDED, color_system=None).splitlines()
+    report = lines(RECORDED, color_system=None).splitlines()
     wanted = [("base : Install", "2/3", "in trouble: b"), ("osd", "waiting for c", "10 s"), ("ceph",)]
-    assert len(told) == len(wanted)
-    assert [w for line, words in zip(told, wanted, strict=True) for w in words if w not in line] == []
+    assert len(report) == len(wanted)
+    assert [w for line, words in zip(report, wanted, strict=True) for w in words if w not in line] == []
 
 
 def test_events_may_come_in_while_the_lines_are_drawn():
@@ -115,8 +115,8 @@ def test_plain_lines_tell_starts_failures_and_ends_but_not_every_task():
 
 
 def test_plain_lines_tell_a_long_wait_when_anything_happens():
-    told = plain([*RECORDED, ev(140, Kind.RETRY, host="c", task="base : Install")])
-    assert told[-1] == "base        base : Install: waiting for c, 40 s"
+    text = plain([*RECORDED, ev(140, Kind.RETRY, host="c", task="base : Install")])
+    assert text[-1] == "base        base : Install: waiting for c, 40 s"
 
 
 def test_the_display_fits_the_console():

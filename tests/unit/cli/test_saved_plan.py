@@ -18,9 +18,9 @@ def kept(tmp_path):
 
 def test_what_a_plan_says_is_done_and_nothing_else(installed, nodes, playbooks, kept):
     nodes.values["comp1", "file /etc/base"] = "wrong"
-    said = installed("plan", "--out", kept)
-    assert said.exit_code == 0
-    assert f"apply --plan {kept}" in said.output
+    reply = installed("plan", "--out", kept)
+    assert reply.exit_code == 0
+    assert f"apply --plan {kept}" in reply.output
     assert playbooks.phases == []
     assert Path(kept).stat().st_mode & 0o777 == 0o600
     done = installed("apply", "--plan", kept)
@@ -118,11 +118,11 @@ def test_a_deep_plan_tries_what_has_to_run_and_only_that(installed, nodes, playb
     nodes.values["comp1", "file /etc/base"] = "wrong"
     ledger = (tmp_path / ".avadm" / "t" / "ledger.json").read_text()
     playbooks.fixes = False
-    said = installed("plan", "--deep")
-    assert said.exit_code == 0, said.output
+    reply = installed("plan", "--deep")
+    assert reply.exit_code == 0, reply.output
     assert playbooks.phases == ["base"]
     assert [r.check for r in playbooks.requests] == [True]
-    assert "base: would change on comp1: role : Work" in said.output
+    assert "base: would change on comp1: role : Work" in reply.output
     assert (tmp_path / ".avadm" / "t" / "ledger.json").read_text() == ledger
     data = json.loads(installed("plan", "--deep", "--json").stdout)
     assert data["changes"] == [{"phase": "base", "task": "role : Work", "hosts": ["comp1"]}]
@@ -131,6 +131,6 @@ def test_a_deep_plan_tries_what_has_to_run_and_only_that(installed, nodes, playb
 def test_a_deep_plan_that_finds_a_task_which_would_fail_says_so(installed, nodes, playbooks):
     nodes.values["comp1", "file /etc/base"] = "wrong"
     playbooks.failing = {"base"}
-    said = installed("plan", "--deep")
-    assert said.exit_code == 1
-    assert "base: cannot be told" in said.output
+    reply = installed("plan", "--deep")
+    assert reply.exit_code == 1
+    assert "base: cannot be told" in reply.output

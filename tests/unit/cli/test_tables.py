@@ -65,10 +65,10 @@ def test_a_wide_terminal_has_the_table_as_it_is():
 @pytest.mark.parametrize("verb", [("plan", "--offline"), ("status", "--offline"), ("plan",)])
 def test_verbs_cut_nothing_in_a_pipe(avadm, verb, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    said = avadm(*verb)
-    assert said.exit_code == 0, said.output
+    reply = avadm(*verb)
+    assert reply.exit_code == 0, reply.output
     (row,) = [
-        line for line in said.output.splitlines() if " monitoring " in f" {line} " and "pending" in line
+        line for line in reply.output.splitlines() if " monitoring " in f" {line} " and "pending" in line
     ][:1]
     assert "…" not in row
     if verb[0] == "plan":
@@ -76,10 +76,10 @@ def test_verbs_cut_nothing_in_a_pipe(avadm, verb, monkeypatch):
 
 
 def test_a_pipe_has_no_frames(avadm):
-    said = avadm("accept", "list")
-    assert said.exit_code == 0
-    assert not set("│┃━─┏") & set(said.output)
-    (row,) = [line for line in said.output.splitlines() if line.startswith("A-FS2 ")]
+    reply = avadm("accept", "list")
+    assert reply.exit_code == 0
+    assert not set("│┃━─┏") & set(reply.output)
+    (row,) = [line for line in reply.output.splitlines() if line.startswith("A-FS2 ")]
     assert row.count(">=") == 2
 
 

@@ -31,16 +31,16 @@ def test_the_site_may_be_named_after_every_verb(called, tmp_path):
         ["node", "drain", "stor1"],
         ["support", "collect"],
     ):
-        code, _, said = called(*words, "--site", str(missing))
+        code, _, reply = called(*words, "--site", str(missing))
         assert code == 2
-        assert str(missing) in said, words
+        assert str(missing) in reply, words
 
 
 def test_a_site_after_the_verb_wins_over_that_before_it(called, tmp_path):
     before, after = tmp_path / "before.yml", tmp_path / "after.yml"
-    _, _, said = called("--site", str(before), "status", "--site", str(after))
-    assert str(after) in said
-    assert str(before) not in said
+    _, _, reply = called("--site", str(before), "status", "--site", str(after))
+    assert str(after) in reply
+    assert str(before) not in reply
 
 
 @pytest.mark.parametrize("verb", sorted(frame.VERBS))
@@ -113,18 +113,18 @@ def test_version_names_the_commit(called, monkeypatch, tmp_path):
 def test_help_is_that_of_the_verb(called):
     assert called("help", "disk", "zap")[1].startswith("Usage: avadm disk zap")
     assert called("help")[1].startswith("Usage: avadm [OPTIONS]")
-    code, _, said = called("help", "dsk")
+    code, _, reply = called("help", "dsk")
     assert code == 2
-    assert "Did you mean 'disk'?" in said
+    assert "Did you mean 'disk'?" in reply
 
 
 def test_explain_tells_type_default_meaning_and_the_keys_below(called):
-    said = called("site", "explain", "network")[1]
-    assert "management" in said
+    reply = called("site", "explain", "network")[1]
+    assert "management" in reply
     assert json.loads(called("site", "explain", "nodes[0].devices", "--json")[1])["path"] == "nodes.devices"
-    code, _, said = called("site", "explain", "network.managment")
+    code, _, reply = called("site", "explain", "network.managment")
     assert code == 2
-    assert "Did you mean 'management'?" in said
+    assert "Did you mean 'management'?" in reply
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_a_reader_of_ava_that_goes_away_is_no_error(tmp_path):
 
 
 def test_profiles_are_shown_by_what_one_chooses_them_by(called):
-    said = called("site", "show", "--profiles")[1]
+    reply = called("site", "show", "--profiles")[1]
     for line in ("system      Ubuntu 16.04", "Kubernetes  1.9.11", "for         the lab"):
-        assert line in said
-    assert len(said.splitlines()) < 50
+        assert line in reply
+    assert len(reply.splitlines()) < 50

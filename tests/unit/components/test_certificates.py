@@ -203,9 +203,9 @@ def test_what_was_signed_before_the_file_was_lost_is_still_believed(store, one, 
 
 def test_a_damaged_file_is_told(store):
     store.path.write_text('{"authorities": 3}')
-    with pytest.raises(AvadmError) as told:
+    with pytest.raises(AvadmError) as report:
         KeyStore.open(store.path.with_name("demo.yml"))
-    assert "demo.pki.json" in told.value.findings[0].where
+    assert "demo.pki.json" in report.value.findings[0].where
 
 
 def test_a_site_without_etcd_has_no_certificates(tmp_path):

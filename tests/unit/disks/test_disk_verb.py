@@ -282,18 +282,18 @@ def test_zap_asks_the_monitors_also_where_this_controller_has_no_vault(zapped, n
 def test_a_monitor_whose_store_is_away_is_no_monitor_that_never_was(tmp_path, monkeypatch, made, rc):
     for name in made:
         (tmp_path / name).mkdir(parents=True)
-    said = []
+    messages = []
 
     class Shell:
         def run(self, node, command, *, timeout):
             line = command.replace("/var/lib/ceph", str(tmp_path))
             for path in (zap.MARK, zap.CONFIG):
                 line = line.replace(path, str(tmp_path / path.rpartition("/")[2]))
-            said.append(subprocess.run(["sh", "-c", f"ceph() {{ return 0; }}; {line}"]).returncode)
-            return answer(node, command, rc=said[-1])
+            messages.append(subprocess.run(["sh", "-c", f"ceph() {{ return 0; }}; {line}"]).returncode)
+            return answer(node, command, rc=messages[-1])
 
     zap._known(Shell(), SimpleNamespace(with_role=lambda role: [SimpleNamespace(name="m1")]))
-    assert said == [rc]
+    assert messages == [rc]
 
 
 @pytest.mark.usefixtures("vault")

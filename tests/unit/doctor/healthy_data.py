@@ -80,8 +80,8 @@ def backed(role="primary", wrong=(), at=1_800_000_000.0, **values):
         plain |= {"backup_failed": 0.0, "backups": 9.0, "archive_failing": 0.0, "archive_waiting_bytes": 0.0}
         plain |= {"archive_dropped": 0.0, "repository_answers": 1.0}
     given = plain | ago | values
-    told = {name: at - value if "timestamp" in name else value for name, value in given.items()}
-    return {"values": told, "wrong": list(wrong)}
+    report = {name: at - value if "timestamp" in name else value for name, value in given.items()}
+    return {"values": report, "wrong": list(wrong)}
 
 
 PARTS = "api", "gate", "jump", "operator", "scheduler"
@@ -102,14 +102,19 @@ def platform(way=200, said="", renewed=3, **pods):
 
 def books(*, primary=True, said="", drift=(), **runs):
     """Return what a node of PostgreSQL says of the database."""
-    told = primary and not said
-    return {"said": said, "primary": primary, "drift": list(drift), "runs": {"r1": 2, **runs} if told else {}}
+    report = primary and not said
+    return {
+        "said": said,
+        "primary": primary,
+        "drift": list(drift),
+        "runs": {"r1": 2, **runs} if report else {},
+    }
 
 
 def data_parts(name):
     """Return what a node says of these parts."""
     worker = {"Worker_CapacityTotal": 1e9, "Worker_CapacityUsed": 1e9}
-    said = {
+    report = {
         "objects-gateway": {"objects": {"gateway": answer(), "address": answer(), "usage": usage()}},
         "cache-master": {"cache_master": master(0.0, 2.0) if name == "mast2" else master()},
         "cache-worker": {"cache_worker": {"said": "", "values": worker}},
@@ -123,5 +128,5 @@ def data_parts(name):
     }
     found = {"log_shipper": shipper()}
     for role in GIVEN.get(name, ()):
-        found |= said[role]
+        found |= report[role]
     return found

@@ -34,8 +34,8 @@ def test_trouble_is_found_where_it_is(case):
 def test_a_pod_that_does_not_end_is_told_once_whatever_kubelet_calls_it():
     changed = data()
     changed["nodes"]["mast1"]["parts"]["kubernetes"]["pods"] = [pod(phase="Pending", late_s=300)]
-    told = [r.id for r in run(snapshot(changed), CHECKS) if r.status is not Status.OK]
-    assert told == ["pods-ending"]
+    reports = [r.id for r in run(snapshot(changed), CHECKS) if r.status is not Status.OK]
+    assert reports == ["pods-ending"]
 
 
 def test_every_check_has_a_trouble_in_the_table():

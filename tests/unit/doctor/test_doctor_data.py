@@ -24,8 +24,8 @@ TOPICS = {"objects", "cache", "database", "logs"}
 
 def asked(site_file, name):
     facts = site_facts(site_file)
-    told = parameters(site_file, facts, next(n for n in facts.nodes if n.name == name), None)
-    return {p for p in told["parts"] if p.startswith(("objects", "cache_", "database", "log_"))}, told
+    report = parameters(site_file, facts, next(n for n in facts.nodes if n.name == name), None)
+    return {p for p in report["parts"] if p.startswith(("objects", "cache_", "database", "log_"))}, report
 
 
 def test_each_part_is_asked_of_the_nodes_that_have_it(site):
@@ -36,16 +36,16 @@ def test_each_part_is_asked_of_the_nodes_that_have_it(site):
         "comp1": {"cache_master", "cache_worker", "cache_mount", "log_store", "log_shipper"},
         "comp3": {"cache_mount", "database", "database_backup", "log_shipper"},
     }
-    told = asked(every, "stor1")[1]
-    assert told["objects"] == {"port": 7443, "vip": "10.77.0.249"}
-    assert (told["cache"]["mount"], told["cache"]["folders"]) == ("/mnt/alluxio", ["cephfs", "s3"])
-    assert "vault" not in str(told)
+    report = asked(every, "stor1")[1]
+    assert report["objects"] == {"port": 7443, "vip": "10.77.0.249"}
+    assert (report["cache"]["mount"], report["cache"]["folders"]) == ("/mnt/alluxio", ["cephfs", "s3"])
+    assert "vault" not in str(report)
 
 
 def test_a_site_without_these_parts_is_asked_for_none(site):
-    found, told = asked(site(()), "stor1")
+    found, report = asked(site(()), "stor1")
     assert found == set()
-    assert {"objects", "cache", "database", "logs"} & set(told) == set()
+    assert {"objects", "cache", "database", "logs"} & set(report) == set()
 
 
 def new(changed):
@@ -107,12 +107,12 @@ def test_what_patroni_says_is_taken_by_member_and_silence_is_told(script, monkey
     asked = []
     answers = [(0, json.dumps(listed), ""), (7, "", "curl: (7) refused\nmore")]
     monkeypatch.setitem(script, "call", lambda argv, seconds: asked.append(argv) or answers.pop(0))
-    told = {"address": "10.0.0.1", "database": {"port": 8008}}
-    found = script["database"](told)
+    report = {"address": "10.0.0.1", "database": {"port": 8008}}
+    found = script["database"](report)
     assert found == {"said": "", "members": {"a": ["leader", "running"], "b": [None, None]}}
     assert asked[0][-1] == "https://10.0.0.1:8008/cluster"
-    said = script["database"](told)
-    assert said == {"said": "https://10.0.0.1:8008/cluster: curl: (7) refused", "members": {}}
+    reply = script["database"](report)
+    assert reply == {"said": "https://10.0.0.1:8008/cluster: curl: (7) refused", "members": {}}
 
 
 def test_figures_by_their_first_label(script):
@@ -135,18 +135,18 @@ def test_a_page_of_the_cache_is_summed_and_one_that_is_not_there_says_why(script
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         port = server.server_address[1]
-        told = {"address": "127.0.0.1", "cache": {"master_port": port, "worker_port": port}}
-        assert script["cache_worker"](told) == {"said": "", "values": {"Worker_CapacityTotal": 3e8}}
+        report = {"address": "127.0.0.1", "cache": {"master_port": port, "worker_port": port}}
+        assert script["cache_worker"](report) == {"said": "", "values": {"Worker_CapacityTotal": 3e8}}
         thread.join()
-    found = script["cache_master"](told)
+    found = script["cache_master"](report)
     assert (f"127.0.0.1:{port}" in found["said"], found["values"]) == (True, {})
 
 
 def test_namenodes_are_asked_for_a_connection_and_each_that_gives_none_says_why(script):
     with socket.create_server(("127.0.0.1", 0)) as server:
         there = f"127.0.0.1:{server.getsockname()[1]}"
-        told = {"cache": {"hdfs": {"/hdfs": [there, "127.0.0.1:1", "nn..test:8020"]}}}
-        found = script["cache_hdfs"](told)["/hdfs"]
+        report = {"cache": {"hdfs": {"/hdfs": [there, "127.0.0.1:1", "nn..test:8020"]}}}
+        found = script["cache_hdfs"](report)["/hdfs"]
     assert found[there] == ""
     assert "refused" in found["127.0.0.1:1"]
     assert found["nn..test:8020"]
@@ -158,9 +158,9 @@ def test_namenodes_are_asked_by_masters_and_workers_of_a_site_with_an_hdfs_alone
     every = replace(lab, site=lab.site.model_copy(deep=True))
     hdfs = HdfsStore(namenodes=["nn1.test"])
     every.site.components.alluxio.mounts.append(CacheMount(path="/hdfs", hdfs=hdfs))
-    found, told = asked(every, "comp1")
+    found, report = asked(every, "comp1")
     assert "cache_hdfs" in found
-    assert told["cache"]["hdfs"] == {"/hdfs": ["nn1.test:8020"]}
+    assert report["cache"]["hdfs"] == {"/hdfs": ["nn1.test:8020"]}
     assert "cache_hdfs" not in asked(every, "comp3")[0]
 
 
@@ -169,9 +169,9 @@ def mounts(script, monkeypatch):
     """Return a function: look at the cache's mount; what is found, and which programs ran."""
 
     def look(text, *answers):
-        said, ran = iter(answers), []
+        reply, ran = iter(answers), []
         monkeypatch.setitem(script, "slurp", lambda path: text)
-        monkeypatch.setitem(script, "call", lambda argv, *rest: ran.append(argv[0]) or next(said))
+        monkeypatch.setitem(script, "call", lambda argv, *rest: ran.append(argv[0]) or next(reply))
         found = script["cache_mount"]({"cache": {"mount": "/mnt/alluxio", "folders": ["cephfs", "s3"]}})
         return found, ran
 

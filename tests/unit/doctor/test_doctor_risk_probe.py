@@ -22,8 +22,8 @@ def played(tmp_path):
     """
     for name in ("kubelet", "kube-proxy"):
         (tmp_path / name).write_text("import time\ntime.sleep(60)\n")
-    told = {"clientVersion": {"gitCommit": "avadm.4"}}
-    (tmp_path / "kubectl").write_text(f"import json\nprint(json.dumps({told}))\n")
+    report = {"clientVersion": {"gitCommit": "avadm.4"}}
+    (tmp_path / "kubectl").write_text(f"import json\nprint(json.dumps({report}))\n")
     children = [
         subprocess.Popen(["hyperkube", name, *FLAGS], executable=sys.executable, cwd=tmp_path)
         for name in ("kubelet", "kube-proxy")
@@ -53,8 +53,8 @@ def test_a_servers_build_and_flags_are_read_from_its_process(played):
     )
     found = json.loads(done.stdout)
     assert found["errors"] == {}
-    said = found["parts"]["defences"]
+    reply = found["parts"]["defences"]
     # Whatever a pod's process calls itself: it is no server of the node, and its program is not run.
-    assert said["commits"] == {"kubelet": "avadm.4"}
-    assert said["flags"] == {"kubelet": {"anonymous-auth": "false", "read-only-port": "0", "v": ""}}
-    assert said["packages"] == {}
+    assert reply["commits"] == {"kubelet": "avadm.4"}
+    assert reply["flags"] == {"kubelet": {"anonymous-auth": "false", "read-only-port": "0", "v": ""}}
+    assert reply["packages"] == {}

@@ -114,8 +114,8 @@ def fleet(monkeypatch):
             assert node not in self.asked
             self.asked[node] = given(stdin)["parts"]
             parts = {name: data()["nodes"]["comp2"]["parts"].get(name) for name in self.asked[node]}
-            said = json.dumps({"parts": parts, "errors": {}})
-            return answer(node, command, f"0.0\n{said}\n0.1\n")
+            reply = json.dumps({"parts": parts, "errors": {}})
+            return answer(node, command, f"0.0\n{reply}\n0.1\n")
 
         def close(self, nodes=None):
             pass
@@ -139,8 +139,8 @@ def test_where_no_node_answers_it_could_not_look(avadm, fleet):
 
 
 def test_an_answer_that_is_no_answer_is_silence():
-    said = answer("a", "", rc=127, err="python3: not found")
-    assert "python3: not found" in collecting.said(asking.answer(said, dict)).silent
+    reply = answer("a", "", rc=127, err="python3: not found")
+    assert "python3: not found" in collecting.said(asking.answer(reply, dict)).silent
 
 
 def test_the_healthy_site_has_nodes_of_every_role_that_is_asked():

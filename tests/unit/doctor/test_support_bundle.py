@@ -125,16 +125,16 @@ class Fleet:
             return answer(node, command, "100.0\n")
         if called(stdin) == "support.extracts":
             files = dict.fromkeys(("journal.txt", "config/etc/ceph/ceph.conf"), EVERY)
-            told = {"files": files, "left_out": {"config/etc/ceph/k.keyring": "a key"}}
-            packed = base64.b64encode(zlib.compress(json.dumps(told).encode()))
+            report = {"files": files, "left_out": {"config/etc/ceph/k.keyring": "a key"}}
+            packed = base64.b64encode(zlib.compress(json.dumps(report).encode()))
             return answer(node, command, packed.decode())
         parts = data()["nodes"]["comp2"]["parts"]
         del parts["kernel"]
         lasts = {f"u{i}": text[:300] for i, (_, text) in enumerate(KINDS.values())}
         lasts["log-superblock"] = KINDS["proxy"][1]
         parts["journal"] = {name: {"count": 1, "last": last, "age_s": 1} for name, last in lasts.items()}
-        said = json.dumps({"parts": parts, "errors": {"kernel": KINDS["grafana"][1]}})
-        return answer(node, command, f"100.0\n{said}\n100.1\n")
+        reply = json.dumps({"parts": parts, "errors": {"kernel": KINDS["grafana"][1]}})
+        return answer(node, command, f"100.0\n{reply}\n100.1\n")
 
     def close(self, nodes=None):
         pass
@@ -203,6 +203,6 @@ def test_a_node_keeps_its_keys_to_itself(tmp_path):
     for name, text in {**own, "a.conf": "x = 1"}.items():
         (tmp_path / name).write_text(text)
     params = {"patterns": [f"{tmp_path}/*"], "since": "-1h", "most": 1000}
-    told = extracts(params)
-    assert [n for n in told["files"] if n.startswith("config")] == [f"config{tmp_path}/a.conf"]
-    assert {n.rpartition("/")[2] for n in told["left_out"]} == set(own)
+    report = extracts(params)
+    assert [n for n in report["files"] if n.startswith("config")] == [f"config{tmp_path}/a.conf"]
+    assert {n.rpartition("/")[2] for n in report["left_out"]} == set(own)

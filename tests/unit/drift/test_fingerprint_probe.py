@@ -53,7 +53,7 @@ class Node:
 
     def ceph(self, size=2, pg_num=8, caps="allow r", key="SECRET", health=None):
         pool = {"pool": 1, "pool_name": "p", "size": size, "min_size": 1, "pg_num": pg_num, "crush_rule": 0}
-        said = {
+        report = {
             "osd dump": {"pools": [{**pool, "application_metadata": {"rbd": {}}}]},
             "osd crush rule dump": [{"rule_id": 0, "rule_name": "r", "steps": [1]}],
             "auth ls": {"auth_dump": [{"entity": "client.a", "key": key, "caps": {"mon": caps}}]},
@@ -64,7 +64,7 @@ class Node:
                 "pgmap": {},
             },
         }
-        for words, data in said.items():
+        for words, data in report.items():
             self.write(f"ceph {words}", json.dumps(data))
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
@@ -110,9 +110,9 @@ def test_a_file_s_content_mode_and_absence_are_seen(see, tmp_path):
 
 def test_a_value_says_nothing_of_a_secret(see, tmp_path):
     (tmp_path / "key").write_text("SECRET")
-    said = " ".join(see(f"file {tmp_path / 'key'}", "entity client.a"))
-    assert "SECRET" not in said
-    assert hashlib.sha256(b"SECRET").hexdigest()[:32] not in said
+    text = " ".join(see(f"file {tmp_path / 'key'}", "entity client.a"))
+    assert "SECRET" not in text
+    assert hashlib.sha256(b"SECRET").hexdigest()[:32] not in text
 
 
 def test_another_shell_of_a_login_and_its_absence_are_seen(see):

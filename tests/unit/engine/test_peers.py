@@ -115,8 +115,8 @@ def test_who_does_not_answer_is_left_to_the_playbook(room, asked):
     getattr(room, asked).silent.add("b")
     result, events, playbook = room("filter", NAMES)
     assert (playbook.limits, result.through) == ([("b",)], ("a", "c"))
-    said = [e.message for e in events if e.kind is Kind.LOG]
-    assert said == ["b could not be told of the others, so the playbook runs there: no route"]
+    messages = [e.message for e in events if e.kind is Kind.LOG]
+    assert messages == ["b could not be told of the others, so the playbook runs there: no route"]
     assert counts(events)["b"]["ok"] == 7
 
 

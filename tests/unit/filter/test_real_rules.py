@@ -102,8 +102,8 @@ def tried(tmp_path_factory):
 
 @pytest.mark.parametrize("former", [False, True])
 def test_rules_that_cut_off_the_controller_are_taken_back(tried, former):
-    before, said, cut, back, late, after = tried["after former" if former else "after none"]
-    assert (before["loaded"], said["armed"], cut, back) == (former, True, True, True)
+    before, reply, cut, back, late, after = tried["after former" if former else "after none"]
+    assert (before["loaded"], reply["armed"], cut, back) == (former, True, True, True)
     assert (after["same"], after["kept"]) == (former, before["kept"])
     assert "taken back" in late["refused"]
 
@@ -111,8 +111,8 @@ def test_rules_that_cut_off_the_controller_are_taken_back(tried, former):
 def test_rules_are_loaded_once_and_whole(tried):
     assert tried["good"] == [{"armed": True, "changed": True}, {"kept": True}]
     assert tried["again"] == [{"armed": False, "changed": False}, {"changed": False, "loads": False}]
-    said, status = tried["broken"]
-    assert "nothing was changed" in said["refused"]
+    reply, status = tried["broken"]
+    assert "nothing was changed" in reply["refused"]
     assert status["same"]
     assert tried["by hand"] == [False, {"armed": True, "changed": True}, {"kept": True}, True]
 

@@ -53,8 +53,8 @@ class Masters:
         self.asked.append((node, do, *names))
         if do in self.broken:
             return answer(node, command, json.dumps({"error": self.broken[do], "nodes": {}}))
-        said = {"nodes": {name: getattr(self, do)(name, given) for name in names}}
-        return answer(node, command, f"a warning of ssh's\n{json.dumps(said)}\n")
+        report = {"nodes": {name: getattr(self, do)(name, given) for name in names}}
+        return answer(node, command, f"a warning of ssh's\n{json.dumps(report)}\n")
 
     def look(self, name, given):
         found = {"cordoned": name in self.cordoned, "going": ["shop/a"], "refused": {}}
@@ -97,8 +97,8 @@ def avadm(tmp_path, masters, monkeypatch):
 def test_cordon_and_uncordon_say_what_changed(avadm, masters):
     assert avadm("cordon", "comp1", "comp1", "comp2").output == "comp1 cordoned\ncomp2 cordoned\n"
     assert avadm("cordon", "comp1").output == "comp1 was cordoned already\n"
-    told = json.loads(avadm("uncordon", "comp1", "--json").output)
-    assert told == {"site": "t", "nodes": [{"node": "comp1", "changed": True}]}
+    report = json.loads(avadm("uncordon", "comp1", "--json").output)
+    assert report == {"site": "t", "nodes": [{"node": "comp1", "changed": True}]}
     assert masters.cordoned == {"comp2"}
 
 
@@ -171,8 +171,8 @@ def test_one_that_was_cordoned_before_stays_so_whatever_comes(avadm, masters):
     assert refusals(avadm("drain", "comp1"))
     assert masters.cordoned == {"comp1"}
     del masters.broken["drain"]
-    told = json.loads(avadm("drain", "comp1", "--json").stdout)["nodes"]
-    assert told == [{"node": "comp1", "was_cordoned": True, "evicted": [], "seconds": 10}]
+    report = json.loads(avadm("drain", "comp1", "--json").stdout)["nodes"]
+    assert report == [{"node": "comp1", "was_cordoned": True, "evicted": [], "seconds": 10}]
 
 
 def test_the_next_master_is_asked_where_one_is_silent_or_cannot(avadm, masters):

@@ -71,7 +71,7 @@ def make(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(module.prereqs, "ensure", lambda proc, report: [])
-    driver, said = FakeDriver(), Said()
+    driver, reply = FakeDriver(), Said()
     cacher = SimpleNamespace(url="http://10.77.0.1:3142", ensure=lambda: False, stop=lambda: False)
     engine = SimpleNamespace(alive=lambda: True, ensure=lambda report: False, stop=lambda report: True)
 
@@ -83,11 +83,11 @@ def make(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "Cacher", lambda *a: cacher)
 
     def make(named=True, **numbers):
-        lab = Lab(Folder(tmp_path / "home" / ".lab"), Config(**numbers), FakeProc(), said, named=named)
+        lab = Lab(Folder(tmp_path / "home" / ".lab"), Config(**numbers), FakeProc(), reply, named=named)
         lab.engine = engine
         return lab
 
-    make.driver, make.said, make.engine = driver, said, engine
+    make.driver, make.said, make.engine = driver, reply, engine
     return make
 
 

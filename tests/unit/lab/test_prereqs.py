@@ -95,11 +95,11 @@ def test_what_was_installed_does_not_start_at_the_next_boot(monkeypatch, policy,
         (tmp_path / "systemd").mkdir()
     for name in ("apt-cacher-ng", "docker"):
         (tmp_path / name).touch()
-    proc, said = FakeProc(), Said()
+    proc, reply = FakeProc(), Said()
     proc.on("disable", rc=1, stderr="no such service")
-    prereqs.ensure(proc, said)
+    prereqs.ensure(proc, reply)
     assert proc.ran("disable") == commands
-    assert "no such service" in said.notes[-1]
+    assert "no such service" in reply.notes[-1]
 
 
 def test_services_that_were_there_before_stay_enabled(monkeypatch, policy):

@@ -96,10 +96,10 @@ class Story:
 
 
 def followed(stores, story, seconds, backlog=0):
-    told = []
+    reports = []
     client = Client(stores, lambda: story.now, story.sleep)
-    ends = {"until": lambda: story.now >= 1000 + seconds, "told": lambda silent: told.append(set(silent))}
-    return said(client.follow(Query(), backlog=backlog, **ends)), told
+    ends = {"until": lambda: story.now >= 1000 + seconds, "told": lambda silent: reports.append(set(silent))}
+    return said(client.follow(Query(), backlog=backlog, **ends)), reports
 
 
 def test_a_live_view_shows_what_comes_each_once_late_ones_too():
@@ -110,9 +110,9 @@ def test_a_live_view_shows_what_comes_each_once_late_ones_too():
         a.rows += [late, fresh]
         b.rows += [fresh]
 
-    seen, told = followed([a, b], Story({1005: arrive}), 30)
+    seen, report = followed([a, b], Story({1005: arrive}), 30)
     assert seen == ["line 1", "line 2"]
-    assert told == []
+    assert report == []
 
 
 @pytest.mark.parametrize(("backlog", "shown"), [(0, []), (2, ["line 3", "line 4"])])
@@ -137,17 +137,17 @@ def test_one_stores_outage_is_told_once_and_misses_nothing():
     a, b = FakeStore("a"), FakeStore("b")
     missed = row(7, 1010)
     events = {1005: down(a), 1010: lambda: b.rows.append(missed), 1020: back(a, missed)}
-    seen, told = followed([a, b], Story(events), 60)
+    seen, report = followed([a, b], Story(events), 60)
     assert seen == ["line 7"]
-    assert told == [{"a"}, set()]
+    assert report == [{"a"}, set()]
 
 
 def test_after_an_outage_of_all_what_was_written_meanwhile_comes():
     a = FakeStore("a", [row(0, 999)])
-    seen, told = followed([a], Story({1003: down(a), 1400: back(a, row(1, 1100))}), 500)
+    seen, report = followed([a], Story({1003: down(a), 1400: back(a, row(1, 1100))}), 500)
     assert seen == ["line 1"], "written 300 s before, far beyond what a quiet view looks back"
     assert LATE_S < 300
-    assert told == [{"a"}, set()]
+    assert report == [{"a"}, set()]
 
 
 SEPARATORS = "a\N{LINE SEPARATOR}b\N{PARAGRAPH SEPARATOR}c\x85d\x0be\x0cf\x1cg"
@@ -157,8 +157,8 @@ SEPARATORS = "a\N{LINE SEPARATOR}b\N{PARAGRAPH SEPARATOR}c\x85d\x0be\x0cf\x1cg"
 def test_no_line_of_a_user_hides_another(bad):
     class Store(FakeStore):
         def ask(self, path, params):
-            told = [json.dumps(r, ensure_ascii=False) for r in self.rows]
-            return "\n".join([told[0], bad, told[1]])
+            reports = [json.dumps(r, ensure_ascii=False) for r in self.rows]
+            return "\n".join([reports[0], bad, reports[1]])
 
     rows = [{**row(1, 1000), "_msg": SEPARATORS}, row(2, 1001)]
     answer = Client([Store("a", rows)]).search(Query())

@@ -49,7 +49,7 @@ def service(name: str, **meta: Any) -> dict[str, Any]:
 
 def balances(tmp_path: Path, monkeypatch: Patch) -> None:
     """A Service that is written oddly, and one whose address cannot be written: the third has its own."""
-    told: list[str] = []
+    reports: list[str] = []
     odd = service("odd")
     odd["status"] = {"loadBalancer": {"ingress": ["text"]}}
     addresses: dict[str, str] = {}
@@ -62,7 +62,7 @@ def balances(tmp_path: Path, monkeypatch: Patch) -> None:
                 addresses[path.split("/")[-2]] = body["status"]["loadBalancer"]["ingress"][0]["ip"]
 
     listed = [odd, service("bad"), service("good")]
-    it = balancer.Balancer(Api(), lambda: listed, ["10.0.0.1", "10.0.0.2"], 0, lambda: 0.0, told.append)
+    it = balancer.Balancer(Api(), lambda: listed, ["10.0.0.1", "10.0.0.2"], 0, lambda: 0.0, reports.append)
     it.round()
     assert addresses == {"good": "10.0.0.2"}
     # A round that raises as a whole is followed by another one.
@@ -164,10 +164,10 @@ def uploads(tmp_path: Path, monkeypatch: Patch) -> None:
         return []
 
     storage = SimpleNamespace(root=str(tmp_path), owners=lambda: ["bad", "good"], repositories=repositories)
-    told: list[str] = []
+    reports: list[str] = []
     monkeypatch.setattr(cut, "limit", lambda owner, limits: 1)
-    cut.look(storage, {}, 0, told.append)
-    assert looked == ["bad", "good"] and "bad" in told[0]
+    cut.look(storage, {}, 0, reports.append)
+    assert looked == ["bad", "good"] and "bad" in reports[0]
     looks: list[int] = []
 
     def look(*args: Any) -> None:
@@ -177,7 +177,7 @@ def uploads(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(serve.cut, "look", look)
     ended_after(2, monkeypatch, serve)
     with pytest.raises(End):
-        serve.watch(storage, {}, 0, told.append)
+        serve.watch(storage, {}, 0, reports.append)
     assert len(looks) == 2
 
 

@@ -42,11 +42,11 @@ def courier(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("ava.db.users.email_problems", lambda email, where: [])
     store.add_user("eve", POISON, "hash", now(), state=UserState.ACTIVE, email_confirmed=True)
     store.add_member("vision", "eve", now())
-    said = Spec.model_validate({"image": "i"})
-    plain = said.model_dump(mode="json")
+    reply = Spec.model_validate({"image": "i"})
+    plain = reply.model_dump(mode="json")
     made = store.save_definition("eve", Kind.TRAINING, "bad", plain, now())
     more = {"queue": "default", "priority": 50, "cluster": "default"}
-    bad = store.submit(made.id, "k", now(), asks=said.asks(), spec=plain, **more)
+    bad = store.submit(made.id, "k", now(), asks=reply.asks(), spec=plain, **more)
     for id in (bad.id, start(store, name="good").id):
         store.stop(id, now(), by="x")
         store.finish(id, Outcome.STOPPED, "", now())

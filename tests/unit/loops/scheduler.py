@@ -80,7 +80,7 @@ def placer(tmp_path: Path, monkeypatch: Patch) -> None:
     from ava.domain.placement import schedule_pass as module
     from ava.domain.placement.pools import DEFAULT
 
-    real, told = module.place, list[Decisions]()
+    real, report = module.place, list[Decisions]()
 
     def place(cluster: Any, gang: Any) -> Any:
         if "bad" in gang.key:
@@ -89,8 +89,8 @@ def placer(tmp_path: Path, monkeypatch: Patch) -> None:
         return real(cluster, gang)
 
     def tell(decisions: Decisions) -> None:
-        told.append(decisions)
-        if len(told) == 1:
+        report.append(decisions)
+        if len(report) == 1:
             raise Odd("planted")
 
     monkeypatch.setattr(module, "place", place)
@@ -110,9 +110,9 @@ def placer(tmp_path: Path, monkeypatch: Patch) -> None:
         )
         await it.run()
 
-    until(go, lambda: len(told) > 1)
+    until(go, lambda: len(report) > 1)
     assert [pod.key.split("/")[1].split("-")[0] for pod in put] == ["good"]
-    assert [p.code for p in next(iter(told[-1].reasons.values()))] == ["not-placeable"]
+    assert [p.code for p in next(iter(report[-1].reasons.values()))] == ["not-placeable"]
 
 
 def teller(tmp_path: Path, monkeypatch: Patch) -> None:

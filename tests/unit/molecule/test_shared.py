@@ -35,9 +35,11 @@ def asserted(path):
 )
 def test_two_that_were_away_at_once_are_found(times, good):
     hosts = [f"node{i}" for i in range(len(times))]
-    said = {h: {"shared_times": {"stdout": t.replace(" ", "\n")}} for h, t in zip(hosts, times, strict=True)}
+    report = {
+        h: {"shared_times": {"stdout": t.replace(" ", "\n")}} for h, t in zip(hosts, times, strict=True)
+    }
     conditions, own = asserted("shared/tasks/one_after_another.yml")
-    have = {"ansible_play_hosts": hosts, "hostvars": said}
+    have = {"ansible_play_hosts": hosts, "hostvars": report}
     have["shared_away"] = value(own["shared_away"], **have)
     assert all(holds(one, **have) for one in conditions) is good
 
@@ -55,6 +57,6 @@ def test_two_that_were_away_at_once_are_found(times, good):
 )
 def test_an_address_that_two_nodes_have_or_none_is_found(held, good):
     hosts = ["one", "two"]
-    said = {host: {"vip_held": has} for host, has in zip(hosts, held, strict=True)}
+    report = {host: {"vip_held": has} for host, has in zip(hosts, held, strict=True)}
     [condition], _ = asserted("vip/tasks/holder.yml")
-    assert holds(condition, ansible_play_hosts=hosts, hostvars=said) is good
+    assert holds(condition, ansible_play_hosts=hosts, hostvars=report) is good

@@ -101,8 +101,8 @@ def test_a_machine_has_the_gpus_used_that_pods_have_which_have_not_ended(tool, t
         series |= {SIZE.format(node, master): "4x9" for node in ("g1", "g2")}
         for pod, gpus, phase in (("runs", 2, "Running"), ("over", 1, "Succeeded")):
             series[STEM.format(pod, master)] = f"{gpus}x9"
-            told = {"Running": 0, "Succeeded": 0, phase: 1}
-            series |= {PHASE.format(pod, one, master): f"{value}x9" for one, value in told.items()}
+            report = {"Running": 0, "Succeeded": 0, phase: 1}
+            series |= {PHASE.format(pod, one, master): f"{value}x9" for one, value in report.items()}
     wanted = {"used": {"g1": 2, "g2": 0}, "free": {"g1": 2, "g2": 4}}
     asked = {"used": panel("gpu", "Used per machine"), "free": panel("gpu", "Free per machine")}
     case = {

@@ -77,7 +77,7 @@ def test_a_push_that_fails_is_told_as_it_is(monkeypatch, file, gone):
         Path(file["artifact"]["path"]).unlink()
     wire = Connection(fails="no space left")
     made, asked = action(monkeypatch, file, [{"missing": {file["path"]: "/in/0"}}], wire)
-    said = made.run(task_vars={})
-    assert said["failed"] is True
-    assert ("is gone from the controller" if gone else "no space left") in said["msg"]
+    reply = made.run(task_vars={})
+    assert reply["failed"] is True
+    assert ("is gone from the controller" if gone else "no space left") in reply["msg"]
     assert len(asked) == 1

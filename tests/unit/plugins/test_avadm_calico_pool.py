@@ -41,8 +41,8 @@ def test_it_is_made_once_and_what_calico_adds_or_leaves_out_is_no_difference():
 
 def test_drift_is_told_and_put_right():
     calico = Calico(pods={**SPEC, "natOutgoing": False, "ipipMode": "Always", "nodeSelector": "rack == 'r1'"})
-    told = calico.keep()
-    assert told == ['ipipMode: found "Always", wanted "Never"', "natOutgoing: found false, wanted true"]
+    report = calico.keep()
+    assert report == ['ipipMode: found "Always", wanted "Never"', "natOutgoing: found false, wanted true"]
     assert calico.pools["pods"] == {**SPEC, "nodeSelector": "rack == 'r1'"}, "what others set stays"
     assert calico.keep() == []
 

@@ -108,8 +108,8 @@ def test_reflectors_speak_to_the_switches():
     assert calico.bgp == {"asNumber": 64999, "nodeToNodeMeshEnabled": False}
     assert calico.keep(["a"], SWITCHES, 64999) == []
     calico.done.clear()
-    told = calico.keep(["a"], SWITCHES[:1], 64999)
-    assert told == ["session avadm-switch-10-0-0-2 is removed"]
+    report = calico.keep(["a"], SWITCHES[:1], 64999)
+    assert report == ["session avadm-switch-10-0-0-2 is removed"]
     assert set(calico.kinds["bgppeer"]) == {PEER, "avadm-switch-10-0-0-1-a"}
     calico.keep([])
     assert calico.kinds["bgppeer"] == {}

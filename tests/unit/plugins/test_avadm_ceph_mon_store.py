@@ -26,8 +26,8 @@ class Tools:
         if argv[0] == self.fail:
             return 1, "", "it broke\n"
         if argv[0] == "ceph":
-            said = json.dumps({"monmap": {"fsid": self.quorum}})
-            return (0, said, "") if self.quorum else (1, "", "timed out")
+            reply = json.dumps({"monmap": {"fsid": self.quorum}})
+            return (0, reply, "") if self.quorum else (1, "", "timed out")
         if argv[0] == "ceph-mon":
             keys, store = (Path(argv[argv.index(word) + 1]) for word in ("--keyring", "--mon-data"))
             self.mode = stat.S_IMODE(keys.stat().st_mode)

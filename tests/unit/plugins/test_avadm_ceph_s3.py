@@ -79,9 +79,9 @@ def test_a_new_user_gets_our_keys_and_its_quota_and_the_next_run_does_nothing_ab
 
 def test_no_key_is_an_argument_or_told():
     gateway = Gateway()
-    _, told = run(gateway)
-    assert SECRET not in " ".join(gateway.ran + told)
-    assert ACCESS not in " ".join(gateway.ran + told)
+    _, report = run(gateway)
+    assert SECRET not in " ".join(gateway.ran + report)
+    assert ACCESS not in " ".join(gateway.ran + report)
     assert SECRET in gateway.stdin[0]
 
 
@@ -100,8 +100,8 @@ SET = "quota set --quota-scope=user --uid=ai --max-size=100 --max-objects=-1"
     ],
 )
 def test_what_differs_of_the_quota_is_set_and_nothing_else(differs, wanted, commands):
-    done, told = run(known(**differs), **wanted)
-    assert (done, bool(told)) == (commands, bool(commands))
+    done, report = run(known(**differs), **wanted)
+    assert (done, bool(report)) == (commands, bool(commands))
 
 
 def test_a_second_key_pair_is_taken_away():

@@ -58,6 +58,6 @@ def test_an_alternative_is_set_where_it_is_other_or_no_choice_of_ours(value, sta
 
 
 def test_an_alternative_that_is_not_there_is_refused_with_its_words():
-    said = 2, "", "error: no alternatives for iptables"
+    reply = 2, "", "error: no alternatives for iptables"
     with pytest.raises(avadm_alternative.AlternativeError, match="no alternatives"):
-        avadm_alternative.ensure(lambda argv: said, "iptables", "/l")
+        avadm_alternative.ensure(lambda argv: reply, "iptables", "/l")

@@ -22,11 +22,11 @@ class Etcd:
             return 1, "", "Error: context deadline exceeded"
         if argv[2] == "--user" and argv[3] in self.users:
             known = self.passwords.get(argv[3]) == data.strip()
-            said = "permission denied" if known else "authentication failed, invalid user ID or password"
-            return 1, "", "Error: etcdserver: " + said
+            message = "permission denied" if known else "authentication failed, invalid user ID or password"
+            return 1, "", "Error: etcdserver: " + message
         if argv[2] == "--user":
-            said = "failed, invalid user ID or password" if self.on else "is not enabled"
-            return 1, "", '{"level":"warn"}\nError: etcdserver: authentication ' + said
+            message = "failed, invalid user ID or password" if self.on else "is not enabled"
+            return 1, "", '{"level":"warn"}\nError: etcdserver: authentication ' + message
         what, verb, *rest = words
         encoded = lambda text: base64.b64encode(text.encode()).decode()  # noqa: E731
         if verb == "list":
@@ -60,8 +60,8 @@ def test_everything_is_made_once_and_authentication_comes_last():
     etcd = Etcd()
     assert len(Access(etcd, "p").keep(USERS, dry=True)) == 8
     assert etcd.done == []
-    told = Access(etcd, "p").keep(USERS)
-    assert told[-2:] == ["calico may use /calico/", "authentication"]
+    report = Access(etcd, "p").keep(USERS)
+    assert report[-2:] == ["calico may use /calico/", "authentication"]
     assert etcd.done[-1] == "auth enable"
     etcd.done.clear()
     assert Access(etcd, "p").keep(USERS) == etcd.done == []

@@ -57,8 +57,8 @@ class Kubectl:
 
 def test_what_is_wanted_is_made_once():
     node = Kubectl({"kubernetes.io/hostname": "n", "rack": "old"})
-    told = node.keep({"rack": "r1", "worker": ""}, OURS)
-    assert told == ["label rack=r1", "label worker=", "taint nvidia.com/gpu:NoSchedule"]
+    report = node.keep({"rack": "r1", "worker": ""}, OURS)
+    assert report == ["label rack=r1", "label worker=", "taint nvidia.com/gpu:NoSchedule"]
     assert node.labels == {"kubernetes.io/hostname": "n", "rack": "r1", "worker": ""}
     assert node.taints == [GPU]
     assert node.keep({"rack": "r1", "worker": ""}, OURS) == []
@@ -69,8 +69,8 @@ def test_what_is_not_wanted_any_more_is_removed_and_what_others_made_stays():
     node = Kubectl({"theirs": "1"}, [OTHERS])
     node.keep({"gpu-model": "p100", "rack": "r1"}, OURS)
     assert node.taints == [OTHERS, GPU]
-    told = node.keep({"rack": "r1"})
-    assert told == ["label gpu-model is removed", "taint nvidia.com/gpu:NoSchedule is removed"]
+    report = node.keep({"rack": "r1"})
+    assert report == ["label gpu-model is removed", "taint nvidia.com/gpu:NoSchedule is removed"]
     assert node.labels == {"theirs": "1", "rack": "r1"}
     assert node.taints == [OTHERS]
     assert node.node["metadata"]["annotations"]["other"] == "x"

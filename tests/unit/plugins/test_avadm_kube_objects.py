@@ -129,6 +129,6 @@ def test_an_api_that_does_not_answer_is_no_failure_where_only_one_that_does_is_a
     env = stub(tmp_path / "bin/kubectl", "echo refused >&2\nexit 1")
     given = {"path": str(tmp_path / "m.yml"), "timeout": 0, "answering_only": only}
     given |= {"_ansible_remote_tmp": str(tmp_path), "_ansible_tmpdir": str(tmp_path)}
-    told, said = module("avadm_kube_objects", env, **given)
-    assert bool(told.get("failed")) is not only, said
-    assert (told["changed"], told["differing"]) == (False, []) if only else "refused" in told["msg"]
+    report, reply = module("avadm_kube_objects", env, **given)
+    assert bool(report.get("failed")) is not only, reply
+    assert (report["changed"], report["differing"]) == (False, []) if only else "refused" in report["msg"]

@@ -41,9 +41,9 @@ def module(name, /, check=True, **changes):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_dry_run_on_a_machine_without_ceph_says_what_would_change(name):
-    answer, said = module(name)
-    assert not answer.get("failed"), said
-    assert answer["changed"] is (name not in WAITING), said
+    answer, reply = module(name)
+    assert not answer.get("failed"), reply
+    assert answer["changed"] is (name not in WAITING), reply
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_a_dry_run_on_a_machine_without_ceph_says_what_would_change(name):
 )
 def test_a_module_that_fails_says_why_and_shows_no_key(name, reason):
     """The tasks have no no_log of their own, so that this can be read; the result holds the arguments, masked."""
-    answer, said = module(name, check=False)
+    answer, reply = module(name, check=False)
     assert answer["failed"]
     assert reason in answer["msg"]
     assert "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER" in str(answer["invocation"])
-    assert KEY not in said
+    assert KEY not in reply
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def test_a_module_that_fails_says_why_and_shows_no_key(name, reason):
     ],
 )
 def test_a_module_that_is_called_wrongly_shows_no_key(name, wrong):
-    answer, said = module(name, **wrong)
-    assert answer["failed"], said
-    assert KEY not in said
+    answer, reply = module(name, **wrong)
+    assert answer["failed"], reply
+    assert KEY not in reply
 
 
 def test_a_wait_without_ceph_is_not_over_by_itself():
-    answer, said = module("wait", check=False, timeout=0)
-    assert answer["failed"], said
+    answer, reply = module("wait", check=False, timeout=0)
+    assert answer["failed"], reply
     assert "`ceph` cannot be run" in answer["msg"]

@@ -96,9 +96,11 @@ def test_it_is_ascii_for_python_2_takes_no_other_byte_without_being_told_the_enc
 @pytest.mark.parametrize("path", sorted(ROOT.glob("plugins/modules/*.py")), ids=lambda p: p.name)
 def test_what_a_module_says_of_itself_is_yaml(path):
     """Ansible reads the description of some before any playbook starts."""
-    said = dict(re.findall(r'^(DOCUMENTATION|RETURN|EXAMPLES) = r"""(.*?)"""', path.read_text(), re.S | re.M))
-    assert yaml.safe_load(said["DOCUMENTATION"])["module"] == path.stem
-    assert [yaml.safe_load(text) for text in said.values()]
+    report = dict(
+        re.findall(r'^(DOCUMENTATION|RETURN|EXAMPLES) = r"""(.*?)"""', path.read_text(), re.S | re.M)
+    )
+    assert yaml.safe_load(report["DOCUMENTATION"])["module"] == path.stem
+    assert [yaml.safe_load(text) for text in report.values()]
 
 
 def test_all_kinds_are_among_them():

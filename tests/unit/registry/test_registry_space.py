@@ -177,19 +177,19 @@ def test_ones_own_limit_goes_before_everybodys():
 
 def test_who_sends_too_much_is_cut_and_nobody_else(folder):
     mine, theirs = folder.upload("users/ann/a", "u1", 600), folder.upload("users/ben/a", "u2", 400)
-    said = []
+    messages = []
     with (mine / "data").open("ab") as sending:
-        cut.look(folder.storage, {"users": 500}, 0, said.append)
+        cut.look(folder.storage, {"users": 500}, 0, messages.append)
         assert not mine.exists()
         assert theirs.exists()
         sending.write(b"y" * 100)
         sending.flush()
     [moved] = (folder.root / cut.AWAY).iterdir()
     assert (moved / "data").stat().st_size == 100
-    cut.look(folder.storage, {"users": 500}, 0, said.append)
+    cut.look(folder.storage, {"users": 500}, 0, messages.append)
     assert (moved / "data").stat().st_size == 0
     assert folder.of("users/ann").used == 0
-    assert len(said) == 1
+    assert len(messages) == 1
     later = time.time() + cut.KEPT_S + 1
     with (moved / "data").open("ab") as sending:
         sending.write(b"z" * 100)
@@ -225,12 +225,12 @@ def test_within_the_space_nothing_is_touched(folder):
 
 def test_where_there_is_no_room_everybodys_uploads_are_cut(folder):
     paths = [folder.upload("users/ann/a", "u1", 5), folder.upload("groups/vision/a", "u2", 5)]
-    said = []
+    messages = []
     assert cut.room(str(folder.root), 0)
     assert not cut.room(str(folder.root), 101)
-    cut.look(folder.storage, {"users": 500}, 101, said.append)
+    cut.look(folder.storage, {"users": 500}, 101, messages.append)
     assert [path.exists() for path in paths] == [False, False]
-    assert "less than 101 % of the disk is free" in said[0]
+    assert "less than 101 % of the disk is free" in messages[0]
 
 
 def layers(folder, repository):
@@ -283,8 +283,8 @@ def test_who_asks_again_and_again_takes_a_part_of_a_processor_at_most(folder, mo
     monkeypatch.setattr(serve.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(serve.time, "process_time", lambda: now[0] + 0.2 * len(counts))
     monkeypatch.setattr(serve, "answer", lambda *_: counts.append(0) or {"count": len(counts)})
-    told = serve.handler(folder.storage, {}, 0, "registry:ava").told
+    report = serve.handler(folder.storage, {}, 0, "registry:ava").told
     for after, count in ((0, 1), (0.3, 1), (0.5, 2), (0.6, 2)):
         now[0] = 100.0 + after
-        assert told("users/ann")["count"] == count
-    assert told("users/ben")["count"] == 3
+        assert report("users/ann")["count"] == count
+    assert report("users/ben")["count"] == 3

@@ -58,10 +58,10 @@ def met(error: Exception, node: Target = NODE) -> Reason:
     ],
 )
 def test_the_same_trouble_is_the_same_sentence(reason: str, what: str, found: str) -> None:
-    told = finding("reachability", "n1", reason)
-    assert (told.what, told.found, told.host) == (what, found, "n1")
-    assert told.wanted
-    assert told.remedy
+    report = finding("reachability", "n1", reason)
+    assert (report.what, report.found, report.host) == (what, found, "n1")
+    assert report.wanted
+    assert report.remedy
 
 
 def test_fingerprints_are_what_was_found() -> None:

@@ -121,8 +121,8 @@ def test_the_users_own_settings_of_ansible_reach_no_playbook(tmp_path, monkeypat
     wanted = request(tmp_path, {"ansible.builtin.shell": "env | grep ^ANSIBLE_ | sort; exit 1"})
     outcome, events = run(wanted)
     assert outcome.rc == 2
-    (told,) = [e.stdout for e in events if e.kind is Kind.FAILED]
-    seen = dict(line.split("=", 1) for line in told.splitlines())
+    (report,) = [e.stdout for e in events if e.kind is Kind.FAILED]
+    seen = dict(line.split("=", 1) for line in report.splitlines())
     ours = ansible.environment(wanted, ansible.ansible_playbook())
     assert set(seen) == {n for n in ours if n.startswith("ANSIBLE_")} | set(ansible._RUNNERS)
     assert seen["ANSIBLE_HOST_KEY_CHECKING"] == "True"

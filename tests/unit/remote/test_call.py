@@ -143,7 +143,7 @@ def test_an_answer_that_would_fill_the_memory_is_refused(monkeypatch):
 
 
 def test_each_node_gets_its_own_and_answers_are_told_as_they_come():
-    told = []
+    reports = []
     given = {name: {**QUIET, "folder": f"/{name}"} for name in ("a", "b", "c")}
     seen = {}
 
@@ -152,11 +152,11 @@ def test_each_node_gets_its_own_and_answers_are_told_as_they_come():
             seen[node] = nodes.given(stdin)
             return super().run(node, command, timeout=timeout, stdin=stdin)
 
-    found = ask(Kept(), sys.executable, lock.do, given, told=lambda *about: told.append(about))
+    found = ask(Kept(), sys.executable, lock.do, given, told=lambda *about: reports.append(about))
     assert list(found) == ["a", "b", "c"]
     assert seen == given
-    assert sorted(name for name, _, _ in told) == ["a", "b", "c"]
-    assert [about[1:] for about in told] == [(1, 3), (2, 3), (3, 3)]
+    assert sorted(name for name, _, _ in reports) == ["a", "b", "c"]
+    assert [about[1:] for about in reports] == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_questions_of_several_threads_are_made_at_once():

@@ -92,9 +92,9 @@ def test_a_jump_host_that_is_gone_is_asked_once_and_named(room, monkeypatch):
     monkeypatch.setattr(module, "connect", lambda *a: tries.append(1) or real(*a))
 
     def ask(target):
-        with pytest.raises(ConnectionFailed) as told:
+        with pytest.raises(ConnectionFailed) as report:
             way.open(target, 2)
-        return told.value
+        return report.value
 
     with ThreadPoolExecutor(3) as pool:
         troubles = list(pool.map(ask, targets))
@@ -121,10 +121,10 @@ def test_what_the_jump_host_cannot_reach_is_said_of_that_node(room, fault):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         node = Target("n0", "127.0.0.1", port, "root", targets[0].way)
-    with pytest.raises(ConnectionFailed) as told:
+    with pytest.raises(ConnectionFailed) as report:
         node.way.open(node, 3)
-    assert told.value.why is Why.NOT_FORWARDED
-    assert "has no way to n0 (" in told.value.reason
+    assert report.value.why is Why.NOT_FORWARDED
+    assert "has no way to n0 (" in report.value.reason
     assert fleet.run("n1", "echo here").ok is (fault == "node gone")
 
 

@@ -76,9 +76,9 @@ def public(path: Path) -> None:
 def test_a_key_of_no_use(tmp_path: Path, make: Callable[[Path], object], found: str) -> None:
     path = tmp_path / "id"
     make(path)
-    check, said = told(path)
+    check, reply = told(path)
     assert check == "controller-key"
-    assert said.startswith(found)
+    assert reply.startswith(found)
 
 
 def test_a_key_that_others_can_read_is_refused_as_ssh_does(tmp_path: Path) -> None:

@@ -120,11 +120,11 @@ def test_a_peer_that_stops_after_its_banner_is_a_timeout():
     kept = []
     with socket.create_server(("127.0.0.1", 0)) as peer:
         speak = lambda: kept.append(peer.accept()[0]) or kept[0].sendall(b"SSH-2.0-x\r\n")  # noqa: E731
-        said = threading.Thread(target=speak)
-        said.start()
+        reply = threading.Thread(target=speak)
+        reply.start()
         with pytest.raises(ConnectionFailed, match=r"time-out: n1 .*did not answer"):
             handshake(Target("n1", "127.0.0.1", peer.getsockname()[1]), timeout=0.3)
-        said.join()
+        reply.join()
         kept[0].close()
 
 

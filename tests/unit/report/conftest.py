@@ -20,9 +20,9 @@ def metric(name, mean, op, threshold, verdict, unit="files/s"):
     both = {"unit": unit, "scope": "aggregate"}
     samples = [Sample(value=mean * f, extract="x") for f in (0.9, 1.0, 1.1)]
     seen = {"samples": samples, "mean": mean, "ci95": (mean * 0.9, mean * 1.1), "cov": 0.12}
-    told = {"flags": ["unstable"], "verdict": verdict, "reason": "because"}
+    data = {"flags": ["unstable"], "verdict": verdict, "reason": "because"}
     criterion = Criterion.model_validate({**about, **both, "op": op, "threshold": threshold})
-    return Metric(name=name, title=f"10 KB files, {name}", criterion=criterion, **both, **seen, **told)
+    return Metric(name=name, title=f"10 KB files, {name}", criterion=criterion, **both, **seen, **data)
 
 
 def series(name, group, kind, x, y, points):

@@ -115,10 +115,10 @@ def told(folder):
 def test_the_primary_tells_how_archive_and_backups_do(place, tmp_path):
     one = place(info=info(made(11 * 3600)), pg_stat_archiver=f"{NOW - 9}|1|5|2\n")
     assert look.look(one, NOW) == "the last one is of yesterday"
-    said = told(tmp_path)
-    assert (said["archive_failing"], said["archive_waiting_bytes"]) == (1, 5 << 24)
-    assert (said["backup_timestamp_seconds"], said["backups"]) == (NOW - 11 * 3600 + 5, 1)
-    assert (said["repository_answers"], said["backup_failed"], said["archive_dropped"]) == (1, 0, 0)
+    reply = told(tmp_path)
+    assert (reply["archive_failing"], reply["archive_waiting_bytes"]) == (1, 5 << 24)
+    assert (reply["backup_timestamp_seconds"], reply["backups"]) == (NOW - 11 * 3600 + 5, 1)
+    assert (reply["repository_answers"], reply["backup_failed"], reply["archive_dropped"]) == (1, 0, 0)
     assert any("avadm.heartbeat" in (text or "") for text in one.node.sent)
 
 

@@ -72,9 +72,9 @@ def test_a_snapshot_that_is_complete_is_told(node, tmp_path, copied):
     if copied:
         (tmp_path / "store.json").touch()
     assert run(metrics=metrics).returncode == 0
-    (told,) = metrics.iterdir()
-    assert (told.name, told.stat().st_mode & 0o777) == ("avadm-etcd.prom", 0o644)
-    found = dict(line.split() for line in told.read_text().splitlines() if not line.startswith("#"))
+    (report,) = metrics.iterdir()
+    assert (report.name, report.stat().st_mode & 0o777) == ("avadm-etcd.prom", 0o644)
+    found = dict(line.split() for line in report.read_text().splitlines() if not line.startswith("#"))
     assert found["avadm_etcd_snapshot_interval_seconds"] == "3600"
     assert found["avadm_etcd_copy_wanted"] == str(int(copied))
     assert -1 <= time.time() - int(found["avadm_etcd_snapshot_timestamp_seconds"]) < 60

@@ -38,6 +38,6 @@ def test_the_driver_is_laid_out_where_the_plug_in_looks_for_it(command):
 
 def test_a_gpu_is_taken_away_for_the_errors_that_the_alert_calls_the_hardwares(command):
     rules = (ROLES / "prometheus/files/rules/kubernetes.yml").read_text()
-    said = re.search(r"XIDs\. ([\d, and]+) are the\s+hardware's", rules)[1]
-    numbers = ",".join(re.findall(r"\d+", said))
+    reply = re.search(r"XIDs\. ([\d, and]+) are the\s+hardware's", rules)[1]
+    numbers = ",".join(re.findall(r"\d+", reply))
     assert f"--xids={numbers}" in command

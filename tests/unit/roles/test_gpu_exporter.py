@@ -78,9 +78,9 @@ def test_it_tells_all_that_rules_and_dashboards_ask_for():
     for folder in ("prometheus/files/rules", "grafana/files/dashboards"):
         for path in (ROLES / folder).iterdir():
             asked |= set(re.findall(r"\bdcgm_[a-z_]+", path.read_text()))
-    told = {name for name, _, _ in exporter.METRICS} | {"dcgm_xid_errors"}
+    reports = {name for name, _, _ in exporter.METRICS} | {"dcgm_xid_errors"}
     assert asked
-    assert asked <= told
+    assert asked <= reports
 
 
 def test_python_3_5_reads_it():

@@ -47,31 +47,31 @@ def rendered(role, **more):
     tasks = [
         task for path in (ROLES / role / "tasks").glob("*.yml") for task in read(role, f"tasks/{path.name}")
     ]
-    (told,) = [task["vars"] for task in tasks if task.get("ansible.builtin.import_role") == {"name": "vip"}]
+    (report,) = [task["vars"] for task in tasks if task.get("ansible.builtin.import_role") == {"name": "vip"}]
     have = {**given(role), **GIVEN[role], **more}
     asked = ("vip_own_address", "vip_peers", "vip_instances")
-    have = {**DEVICE, **{name: value(told[name], **have) for name in asked}}
+    have = {**DEVICE, **{name: value(report[name], **have) for name in asked}}
     return [template(f"vip/templates/{name}.j2", **have) for name in ("instances.conf", "addresses")]
 
 
 @pytest.mark.parametrize(("role", "more", "count"), HELD)
 def test_every_address_that_is_held_is_taken_away(role, more, count):
-    told, taken = rendered(role, **more)
-    addresses = re.findall(r"([\d.]+)/32", told)
+    report, taken = rendered(role, **more)
+    addresses = re.findall(r"([\d.]+)/32", report)
     assert len(set(addresses)) == count
     assert sorted(taken.splitlines()) == sorted(f"address del {a}/32 dev eth7" for a in addresses)
 
 
 @pytest.mark.parametrize(("role", "more", "count"), HELD)
 def test_nodes_tell_each_other_alone_and_the_first_address_stands_for_all(role, more, count):
-    told = re.sub(r"\s+", " ", rendered(role, **more)[0])
-    for instance in told.split("vrrp_instance")[1:]:
+    report = re.sub(r"\s+", " ", rendered(role, **more)[0])
+    for instance in report.split("vrrp_instance")[1:]:
         assert "unicast_src_ip 10.0.0.21 unicast_peer { 10.0.0.22 }" in instance
         assert "nopreempt interface eth7" in instance
         (announced,) = re.findall(r"virtual_ipaddress { (.+?) }", instance)
         assert re.fullmatch(r"10\.0\.0\.2\d\d/32", announced)
         (script,) = re.findall(r"track_script { (\w+) }", instance)
-        assert f"vrrp_script {script} " in told
+        assert f"vrrp_script {script} " in report
 
 
 def test_one_that_is_killed_is_started_again_and_cleaned_up_after():

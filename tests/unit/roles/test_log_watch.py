@@ -188,8 +188,8 @@ def test_the_shippers_counters_are_those_of_each_store():
         ("2_1", "dropped;1"),
         ("2_3", "dropped;2"),
     )
-    told = [line.format(*one) for one in rows]
-    text = "".join([*told, "source;s_journal;;a;processed;99\n"])
+    reports = [line.format(*one) for one in rows]
+    text = "".join([*reports, "source;s_journal;;a;processed;99\n"])
     made = stats.metrics(text, ["comp1", "comp2"])
     assert 'avadm_log_shipper_sent_total{store="comp1"} 12' in made
     assert 'avadm_log_shipper_waiting{store="comp2"} 7' in made

@@ -72,14 +72,14 @@ def test_an_annotation_never_leads_out_of_the_pod(notes):
 
 
 def test_a_pod_without_a_port_is_skipped_and_told_of_once(tmp_path):
-    told = []
-    targets = pod_targets.Targets(str(tmp_path / "pods.json"), SERVER, log=told.append)
+    reports = []
+    targets = pod_targets.Targets(str(tmp_path / "pods.json"), SERVER, log=reports.append)
     for _ in range(3):
         targets.all([pod(scrape="true", ports=()), pod("other", scrape="true")])
         targets.write()
     assert [t["labels"]["pod"] for t in json.loads((tmp_path / "pods.json").read_text())] == ["other"]
-    assert len(told) == 1
-    assert told[0].startswith("shop/web: prometheus.io/port")
+    assert len(reports) == 1
+    assert reports[0].startswith("shop/web: prometheus.io/port")
 
 
 class Api:

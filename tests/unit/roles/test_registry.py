@@ -175,10 +175,10 @@ def test_what_counts_is_told_limits_as_numbers_and_none():
     have = variables("registry") | {"registry_address": "10.0.0.5", "registry_space_client": "registry:ava"}
     limits = {"users": 50 * 2**30, "groups": None, "users/zoe": 0}
     have |= {"registry_space_limits": limits}
-    told = value("{{ _registry_space_settings | to_nice_json }}", **have)
-    told = told if isinstance(told, dict) else json.loads(told)
-    assert told["limits"] == limits
-    assert (told["listen"], told["client"], int(told["room_percent"])) == (
+    report = value("{{ _registry_space_settings | to_nice_json }}", **have)
+    report = report if isinstance(report, dict) else json.loads(report)
+    assert report["limits"] == limits
+    assert (report["listen"], report["client"], int(report["room_percent"])) == (
         "10.0.0.5:5006",
         "registry:ava",
         15,

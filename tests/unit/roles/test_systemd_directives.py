@@ -64,8 +64,8 @@ def of_kube_units(path: Path) -> Iterator[Line]:
     """Return the lines that a role's variables give to the units of Kubernetes' servers (templates/kubernetes/unit.j2)."""
     for name, value in (yaml.safe_load(path.read_text()) or {}).items():
         for text in value.get("service", []) if isinstance(value, dict) else ():
-            directive, _, said = text.partition("=")
-            yield f"{path.relative_to(ROOT)}: {name}", "Service", directive, said
+            directive, _, reply = text.partition("=")
+            yield f"{path.relative_to(ROOT)}: {name}", "Service", directive, reply
 
 
 def everything() -> list[Line]:
@@ -99,9 +99,9 @@ def wrong(line: Line, systemd: int) -> str:
 def test_every_directive_of_every_unit_is_known_to_the_oldest_systemd() -> None:
     oldest = min(profile.load(name).systemd for name in profile.names())
     assert oldest == 229
-    said = everything()
-    assert len(said) > 200
-    assert [w for line in said if (w := wrong(line, oldest))] == []
+    reply = everything()
+    assert len(reply) > 200
+    assert [w for line in reply if (w := wrong(line, oldest))] == []
 
 
 def test_units_of_all_kinds_are_looked_at() -> None:
@@ -171,8 +171,8 @@ def test_every_option_of_systemds_programs_is_known_to_the_oldest_systemd() -> N
             for number, text in enumerate(path.read_text(errors="replace").splitlines(), start=1):
                 for program, option in calls(text):
                     seen += 1
-                    if said := unknown(program, option, 229):
-                        wrongs.append(f"{path.relative_to(ROOT)}:{number}: {said}")
+                    if reply := unknown(program, option, 229):
+                        wrongs.append(f"{path.relative_to(ROOT)}:{number}: {reply}")
     assert seen > 50
     assert wrongs == []
 
@@ -192,5 +192,5 @@ def test_every_option_of_systemds_programs_is_known_to_the_oldest_systemd() -> N
     ],
 )
 def test_options_that_229_does_not_know_are_told(line: str, says: list[str]) -> None:
-    said = [w for call in calls(line) if (w := unknown(*call, 229))]
-    assert [part in one for part, one in zip(says, said, strict=True)] == [True] * len(says)
+    messages = [w for call in calls(line) if (w := unknown(*call, 229))]
+    assert [part in one for part, one in zip(says, messages, strict=True)] == [True] * len(says)

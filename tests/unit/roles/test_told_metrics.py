@@ -94,8 +94,8 @@ KERNEL = {
 )
 def test_whose_memory_was_short_is_told(tmp_path, lines, wanted):
     (tmp_path / "kernel").write_text("\n".join(["usb 1-1: new device", *(KERNEL[i] for i in lines)]) + "\n")
-    said = f'case "$*" in *--dmesg*) cat {tmp_path}/kernel;; *) exit 1;; esac'
+    text = f'case "$*" in *--dmesg*) cat {tmp_path}/kernel;; *) exit 1;; esac'
     out = tmp_path / "oom.prom"
-    sh("bash", TOOLS / "avadm-oom", out, env=stub(tmp_path / "bin/journalctl", said), check=True)
+    sh("bash", TOOLS / "avadm-oom", out, env=stub(tmp_path / "bin/journalctl", text), check=True)
     found = samples(out)
     assert tuple(found[f'avadm_oom_kills{{within="{w}"}}'] for w in ("host", "limit", "pod")) == wanted

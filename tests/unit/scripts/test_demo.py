@@ -42,9 +42,9 @@ def test_kubectl_is_named_where_there_is_a_master(demo, tmp_path, monkeypatch):
     program.parent.mkdir(parents=True)
     program.touch()
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
-    said = demo(0, roles="master").stdout
-    assert "avadm lab ssh mast1     then: kubectl get nodes" in said
-    assert f"{program} kubectl --kubeconfig .lab/site.kubeconfig get nodes" in said
+    reply = demo(0, roles="master").stdout
+    assert "avadm lab ssh mast1     then: kubectl get nodes" in reply
+    assert f"{program} kubectl --kubeconfig .lab/site.kubeconfig get nodes" in reply
     assert "kubectl get nodes" not in demo(0).stdout
 
 

@@ -52,9 +52,9 @@ def test_nodes_are_told_only_where_there_is_a_proxy():
 
 def test_builds_have_the_variables():
     one = profiles.load("debian-12")
-    told = internet.environment(site(), one)
-    assert (told["http_proxy"], told["https_proxy"]) == (PROXY, PROXY)
-    assert told["no_proxy"].split(",") == internet.exceptions(site(), one)
+    report = internet.environment(site(), one)
+    assert (report["http_proxy"], report["https_proxy"]) == (PROXY, PROXY)
+    assert report["no_proxy"].split(",") == internet.exceptions(site(), one)
     assert internet.environment(site(proxy=None), one) == {}
 
 

@@ -213,8 +213,8 @@ def test_users_come_by_tls_and_are_sent_there(tmp_path):
     assert points["api"] == first | {f"{key}entrypoints": "websecure", f"{key}tls": "true"}
     assert points["api-plain"][f"{key}priority"] == "1000000"
     middleware = points["api-plain"][f"{key}middlewares"].removesuffix("@file")
-    told = yaml.safe_load(template("ingress/templates/certificates.yml.j2", **given("ingress")))
-    assert told["http"]["middlewares"][middleware] == {
+    report = yaml.safe_load(template("ingress/templates/certificates.yml.j2", **given("ingress")))
+    assert report["http"]["middlewares"][middleware] == {
         "redirectScheme": {"scheme": "https", "permanent": True}
     }
 
@@ -241,8 +241,8 @@ def settings(tmp_path, part, of=SITE, **more):
 
 
 def test_users_images_are_offered_by_a_tag_that_never_has_another_content(tmp_path):
-    told = settings(tmp_path, "api")["images"]
-    [(name, row)] = told.items()
+    report = settings(tmp_path, "api")["images"]
+    [(name, row)] = report.items()
     assert name == "ava-base"
     assert row["image"].endswith("/avadm/ava-base:1-ffffffffffff")
 
@@ -281,18 +281,18 @@ def test_the_way_to_servers_of_code_leaves_out_what_is_the_site_s(tmp_path):
 
 def test_services_are_told_how_requests_come_and_who_asks_for_them(tmp_path):
     made = objects(tmp_path, "base.yml.j2")
-    told = {
+    report = {
         name: yaml.safe_load(text)
         for name, text in made["ConfigMap ava"]["data"].items()
         if name.endswith(".yml")
     }
-    services = told["operator.yml"]["services"]
-    assert services["domain"] == told["api.yml"]["services_domain"] == f"services.{SITE.network.domain}"
+    services = report["operator.yml"]["services"]
+    assert services["domain"] == report["api.yml"]["services_domain"] == f"services.{SITE.network.domain}"
     assert services["middlewares"] == {"group": "avadm-members@file", "public": "avadm-anybody@file"}
     assert len(services["ingresses"]) == 2 and all(
         url.endswith(":8082/metrics") for url in services["ingresses"]
     )
-    assert told["operator.yml"]["network"]["scrapers"]
+    assert report["operator.yml"]["network"]["scrapers"]
     egress = made["NetworkPolicy load"]["spec"]
     assert egress["podSelector"] == {"matchLabels": {"app": "ava", "part": "operator"}}
     assert egress["egress"][0]["ports"] == [{"protocol": "TCP", "port": 8082}]
@@ -360,8 +360,8 @@ def test_the_ssh_gateway_s_host_key_is_a_private_key_of_its_own(tmp_path):
 def test_workbenches_are_stopped_and_have_disks_only_where_the_site_says_so(tmp_path):
     plain = settings(tmp_path, "api")["workbenches"]
     assert (plain["idle"], plain["disks"]) == (None, False)
-    said = site(ava={"workbenches": {"idle_hours": 12, "warn_hours": 1.5}})
-    assert settings(tmp_path, "api", said)["workbenches"]["idle"] == {"hours": 12, "warn_hours": 1.5}
+    reply = site(ava={"workbenches": {"idle_hours": 12, "warn_hours": 1.5}})
+    assert settings(tmp_path, "api", reply)["workbenches"]["idle"] == {"hours": 12, "warn_hours": 1.5}
     assert settings(tmp_path, "api", ava_disks=True)["workbenches"]["disks"] is True
     rules = objects(tmp_path, "base.yml.j2")["ClusterRole ava:operator-group"]["rules"]
     claims = [rule for rule in rules if "persistentvolumeclaims" in rule["resources"]]
@@ -390,10 +390,10 @@ def test_workbenches_are_stopped_and_have_disks_only_where_the_site_says_so(tmp_
 def test_homes_and_data_sets_have_limits_where_the_site_says_so(tmp_path):
     plain = settings(tmp_path, "api")
     assert "data_set_quota" not in plain and "owner_quota" not in plain
-    said = site(ava={"space": {"home_gib": 100, "data_set_gib": 50, "owner_gib": 1000}})
-    made = settings(tmp_path, "api", said)
+    reply = site(ava={"space": {"home_gib": 100, "data_set_gib": 50, "owner_gib": 1000}})
+    made = settings(tmp_path, "api", reply)
     assert (made["data_set_quota"], made["owner_quota"]) == (50 * 2**30, 1000 * 2**30)
-    assert rendered(tmp_path, said).all["ava_space"]["home"] == 100 * 2**30
+    assert rendered(tmp_path, reply).all["ava_space"]["home"] == 100 * 2**30
     kept = value("{{ _ava_storage_config }}", **given("ava") | {"ava_space": {"home": 7}, "_ava_storage": {}})
     assert kept == {"home_quota": 7}
 

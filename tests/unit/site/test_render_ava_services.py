@@ -88,13 +88,13 @@ def test_the_processes_take_the_settings_and_find_no_secret_in_them(tmp_path):
 
 def test_each_process_has_its_own_secrets_as_files(tmp_path):
     held = objects(tmp_path, "secrets.yml.j2")
-    told = {
+    report = {
         part: {k: base64.b64decode(v).decode() for k, v in held[f"Secret services-{part}"]["data"].items()}
         for part in ("api", "operator")
     }
-    told["api"].pop("registry-key")
-    assert "tokens word" in told["api"].pop("registry-tokens-key")
-    assert told == {"api": {"oidc": "oidc word"}, "operator": {"webhook": "hook word", "mail": "mail word"}}
+    report["api"].pop("registry-key")
+    assert "tokens word" in report["api"].pop("registry-tokens-key")
+    assert report == {"api": {"oidc": "oidc word"}, "operator": {"webhook": "hook word", "mail": "mail word"}}
     parts = objects(tmp_path, "parts.yml.j2")
     for part, wanted in {"api": True, "operator": True, "scheduler": False}.items():
         pod = parts[f"Deployment {part}"]["spec"]["template"]["spec"]
@@ -168,11 +168,11 @@ def test_the_interface_alone_asks_the_site_s_registry_and_shows_a_certificate_fo
 
 def test_users_push_to_the_registry_and_its_tokens_are_signed_by_the_interface_alone(tmp_path):
     data = objects(tmp_path, "base.yml.j2", {})["ConfigMap ava"]["data"]
-    told = Api.model_validate(yaml.safe_load(data["api.yml"])).user_registry
-    assert told is not None and told.host.endswith(":5004")
-    assert told.pulled in Api.model_validate(yaml.safe_load(data["api.yml"])).registries
-    assert told.space.endswith(":5006")
-    assert str(told.key) == "/etc/ava/services-api/registry-tokens-key"
+    report = Api.model_validate(yaml.safe_load(data["api.yml"])).user_registry
+    assert report is not None and report.host.endswith(":5004")
+    assert report.pulled in Api.model_validate(yaml.safe_load(data["api.yml"])).registries
+    assert report.space.endswith(":5006")
+    assert str(report.key) == "/etc/ava/services-api/registry-tokens-key"
     assert "BEGIN CERTIFICATE" in data["registry-tokens.crt"]
     parts = [name for name in data if name.endswith(".yml") and "user_registry" in data[name]]
     assert parts == ["api.yml"]

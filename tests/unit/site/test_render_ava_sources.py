@@ -48,8 +48,8 @@ def test_the_storage_may_ask_for_volumes_in_its_own_namespace_and_for_nothing_el
     }
     assert role["rules"][-1]["resourceNames"] == ["cache-0", "cache-1"]
     assert not [kind for kind in storage if kind.startswith("ClusterRole")]
-    told = config(storage, "storage", "storage.yml")
-    assert (told["snapshots"], told["cache_services"]) == (True, ["cache-0", "cache-1"])
+    report = config(storage, "storage", "storage.yml")
+    assert (report["snapshots"], report["cache_services"]) == (True, ["cache-0", "cache-1"])
     for number, master in enumerate(addresses):
         service, endpoints = (storage[f"{kind} cache-{number}"] for kind in ("Service", "Endpoints"))
         # No selector: pods could be its endpoints. No address: nothing forwards to it but the API server.
@@ -62,8 +62,8 @@ def test_the_storage_may_ask_for_volumes_in_its_own_namespace_and_for_nothing_el
     assert runs["allowedFlexVolumes"] == [{"driver": "avadm/volume"}]
     assert base["NetworkPolicy storage"]["spec"]["policyTypes"] == ["Ingress"]
     assert "19999" not in str(base)
-    told = config(base, "ava", "api.yml")
-    assert (told["nfs_servers"], told["hdfs_stores"]) == (["nfs.test"], ["hdfs"])
+    report = config(base, "ava", "api.yml")
+    assert (report["nfs_servers"], report["hdfs_stores"]) == (["nfs.test"], ["hdfs"])
 
 
 @pytest.mark.parametrize(("cache", "platform"), [(True, True), (False, True), (True, False)])

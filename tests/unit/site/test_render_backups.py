@@ -35,10 +35,10 @@ def rendered(tmp_path, one):
 
 def test_each_member_has_keys_of_its_own_and_the_owner_s_are_on_no_node(tmp_path):
     out = rendered(tmp_path, site())
-    told = {name: out.hosts[name]["database_backup_repository"] for name in ("d1", "d-2")}
-    assert {one["bucket"] for one in told.values()} == {"avadm-database"}
-    assert told["d1"]["endpoint"] == "https://objects.demo.test:7443"
-    keys = {one["secret_key"] for one in told.values()}
+    report = {name: out.hosts[name]["database_backup_repository"] for name in ("d1", "d-2")}
+    assert {one["bucket"] for one in report.values()} == {"avadm-database"}
+    assert report["d1"]["endpoint"] == "https://objects.demo.test:7443"
+    keys = {one["secret_key"] for one in report.values()}
     assert len(keys) == 2
     assert f"{{{{ {database_store.OWNER_KEYS[1]} }}}}" not in keys
     assert {u["name"] for u in out.all["ceph_rgw_users"]} >= {
@@ -100,13 +100,13 @@ def configuration(out):
 
 
 def test_pgbackrest_encrypts_and_does_not_let_the_disk_fill(tmp_path):
-    told = configuration(rendered(tmp_path, site(backup={"waiting_gib": 3, "weeks_kept": 9})))
-    assert (told["repo1-s3-endpoint"], told["repo1-storage-port"]) == ("objects.demo.test", "7443")
-    assert (told["repo1-cipher-type"], told["repo1-cipher-pass"]) == (
+    report = configuration(rendered(tmp_path, site(backup={"waiting_gib": 3, "weeks_kept": 9})))
+    assert (report["repo1-s3-endpoint"], report["repo1-storage-port"]) == ("objects.demo.test", "7443")
+    assert (report["repo1-cipher-type"], report["repo1-cipher-pass"]) == (
         "aes-256-cbc",
         "vault_database_backup_cipher",
     )
-    assert told["archive-push-queue-max"] == "3072MB"
-    assert told["repo1-retention-full"] == "9"
-    assert told["repo1-storage-ca-file"] == "/etc/pgbackrest/ca.crt"
-    assert told["pg1-path"] == "/var/lib/postgresql/15/avadm"
+    assert report["archive-push-queue-max"] == "3072MB"
+    assert report["repo1-retention-full"] == "9"
+    assert report["repo1-storage-ca-file"] == "/etc/pgbackrest/ca.crt"
+    assert report["pg1-path"] == "/var/lib/postgresql/15/avadm"

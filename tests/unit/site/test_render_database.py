@@ -54,12 +54,12 @@ def configuration(tmp_path):
 
 
 def test_a_member_knows_its_own_address_and_asks_etcd_with_a_password_alone(tmp_path):
-    told = configuration(tmp_path)
-    assert told["restapi"]["connect_address"] == "10.0.0.2:8008"
-    assert told["postgresql"]["data_dir"] == "/var/lib/postgresql/15/avadm"
-    assert (told["etcd3"]["hosts"], told["etcd3"]["protocol"]) == (["10.0.0.1:2379"], "https")
-    assert told["etcd3"]["password"] == '"etcd'
-    dcs = told["bootstrap"]["dcs"]
+    report = configuration(tmp_path)
+    assert report["restapi"]["connect_address"] == "10.0.0.2:8008"
+    assert report["postgresql"]["data_dir"] == "/var/lib/postgresql/15/avadm"
+    assert (report["etcd3"]["hosts"], report["etcd3"]["protocol"]) == (["10.0.0.1:2379"], "https")
+    assert report["etcd3"]["password"] == '"etcd'
+    dcs = report["bootstrap"]["dcs"]
     assert (dcs["synchronous_mode"], dcs["ttl"]) == (True, 15)
     # Patroni's own condition: a leader that is cut off has given up before its lease ends.
     assert dcs["ttl"] >= dcs["loop_wait"] + 2 * dcs["retry_timeout"]

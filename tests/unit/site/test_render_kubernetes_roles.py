@@ -71,10 +71,10 @@ def test_admission_knows_the_names_that_no_tenant_may_have(store):
         "ssh.demo.test",
     ]
     assert plain.all["kube_admission_platform"] == {}
-    told = render(sites.site(*nodes, components={"ava": {}}), masters, store=store).all
+    report = render(sites.site(*nodes, components={"ava": {}}), masters, store=store).all
     names = {f"{name}.demo.test" for name in ("ava", "wb", "services")}
-    assert set(told["kube_admission_hosts"]) - set(plain.all["kube_admission_hosts"]) == names
-    assert told["kube_admission_platform"] == {
+    assert set(report["kube_admission_hosts"]) - set(plain.all["kube_admission_hosts"]) == names
+    assert report["kube_admission_platform"] == {
         "user": "system:serviceaccount:ava-system:operator",
         "domain": "services.demo.test",
     }

@@ -140,10 +140,10 @@ def test_secrets_of_lines_are_masked(line, masked):
     ],
 )
 def test_what_users_print_and_is_no_secret_stays(line):
-    told = line
+    report = line
     for pattern in (*PATTERNS, *LINE_PATTERNS):
-        told = pattern.masked(told)
-    assert told == line
+        report = pattern.masked(report)
+    assert report == line
 
 
 def test_no_line_makes_the_masks_slow():

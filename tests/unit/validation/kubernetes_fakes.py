@@ -71,7 +71,7 @@ class FakeCluster:
         return Target("s", "p", "lab", ("n1",), "stor1", (*NODES, "stor1"), kube=KubeTarget(**kube))
 
     def fleet(self):
-        said = json.dumps
+        reply = json.dumps
         return FakeFleet(
             {
                 "kubectl apply": self.apply,
@@ -79,40 +79,40 @@ class FakeCluster:
                 **self.volumes.answers(),
                 "kubelimits.py": self.limits.run,
                 "delete service -n avadm-accept outside": self.delete,
-                "get service -n avadm-accept outside": lambda n, c: said(
+                "get service -n avadm-accept outside": lambda n, c: reply(
                     {"status": {"loadBalancer": {"ingress": [{"ip": a} for a in self.given]}}}
                 ),
-                "get deployment -n avadm-accept stream": said({"status": {"readyReplicas": 2}}),
-                "app=stream": lambda n, c: said(
+                "get deployment -n avadm-accept stream": reply({"status": {"readyReplicas": 2}}),
+                "app=stream": lambda n, c: reply(
                     {"items": [self.streamer(p) for p in ("stream-0", "stream-1")]}
                 ),
                 "kubestream.py ask": lambda n, c: self.streams(json.loads(shlex.split(c)[-1])),
                 "delete networkpolicy -n avadm-accept closed": self.open_again,
                 " label --overwrite": self.label,
-                "version -o json": lambda n, c: said({"serverVersion": {"gitVersion": self.api_version}}),
-                "RepoDigests": lambda n, c: said([self.digest] if self.digest else []),
+                "version -o json": lambda n, c: reply({"serverVersion": {"gitVersion": self.api_version}}),
+                "RepoDigests": lambda n, c: reply([self.digest] if self.digest else []),
                 "docker image": lambda n, c: (
                     {"rc": 1, "stderr": "pull"} if n in self.no_image else '{"id":"x"}\n'
                 ),
                 "get serviceaccount": '{"x": 1}',
-                "get nodes": lambda n, c: said(
+                "get nodes": lambda n, c: reply(
                     {"items": [self.node(x) for x in NODES if x not in self.not_joined]}
                 ),
-                "get pod -n avadm-accept-other guarded": lambda n, c: said(
+                "get pod -n avadm-accept-other guarded": lambda n, c: reply(
                     {
                         "spec": {"nodeName": "n1"},
                         "status": {"podIP": GUARDED, "containerStatuses": [{"ready": True}]},
                     }
                 ),
-                "app in (memory,echo)": lambda n, c: said({"items": [*self.pods(), self.memory()]}),
-                "get pod -n avadm-accept memory": lambda n, c: said(self.memory()),
-                "app=gpu": lambda n, c: said({"items": [self.gpu_pod(p) for p in self.cards]}),
-                "app=echo": lambda n, c: said({"items": self.pods()}),
-                "get service": said({"spec": {"clusterIP": SERVICE}}),
-                "kubeload.py starts": lambda n, c: said(
+                "app in (memory,echo)": lambda n, c: reply({"items": [*self.pods(), self.memory()]}),
+                "get pod -n avadm-accept memory": lambda n, c: reply(self.memory()),
+                "app=gpu": lambda n, c: reply({"items": [self.gpu_pod(p) for p in self.cards]}),
+                "app=echo": lambda n, c: reply({"items": self.pods()}),
+                "get service": reply({"spec": {"clusterIP": SERVICE}}),
+                "kubeload.py starts": lambda n, c: reply(
                     {"starts": [{"running_s": s} for s in self.starts], "refused": [], "limit_s": 300.0}
                 ),
-                "kubeload.py api": lambda n, c: said(
+                "kubeload.py api": lambda n, c: reply(
                     {
                         "seconds": {"write": self.writes, "get": self.gets, "list": self.lists},
                         "errors": self.api_errors,
@@ -213,14 +213,14 @@ class FakeCluster:
 
     def look(self, kind):
         cards = self.cards[kind]
-        told = {
+        report = {
             "node": "n2",
             "pod": f"{kind}-n2",
             "devices": [f"nvidia{c}" for c in cards],
             "opens": self.opens.get(kind, cards),
             "listed": len(cards) or None,
         }
-        return json.dumps(told) + "\n"
+        return json.dumps(report) + "\n"
 
     def inside(self, node, command):
         """Do in each pod what the shell would do there."""

@@ -21,13 +21,13 @@ class FakeLogs:
         return Target("s", "p", "lab", (), "n1", NODES, logs=LogTarget(STORES, "reader"))
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
-        said = ""
+        text = ""
         if "logger" in command:
-            said = "".join(f"{line}\n" for line in self.lines(node))
+            text = "".join(f"{line}\n" for line in self.lines(node))
         elif stdin:
             found = {line: 1.0 for n in NODES for line in self.lines(n) if not self.lacks(node, line)}
-            said = json.dumps({"found": found, "asked": 1, "error": ""})
-        return Result(node, command, stdout=said)
+            text = json.dumps({"found": found, "asked": 1, "error": ""})
+        return Result(node, command, stdout=text)
 
     def map(self, commands, *, timeout=60.0, stdin=None):
         return {n: self.run(n, c, timeout=timeout, stdin=stdin) for n, c in commands.items()}

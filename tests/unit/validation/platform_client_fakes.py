@@ -113,8 +113,8 @@ class FakeClient(Client):
             world.clock += 0.01
             if "NVIDIA_VISIBLE_DEVICES" in job.get("env", {}) and not world.takes_said_all:
                 raise refusal(422, "variable-reserved")
-            told = world.models.values() if world.told_models is None else world.told_models
-            if model and model not in told and world.refuses_model:
+            report = world.models.values() if world.told_models is None else world.told_models
+            if model and model not in report and world.refuses_model:
                 raise refusal(422, "gpu-model-unknown")
             run = Run(
                 f"r{len(world.runs)}", self.name, world.charges(world.users[self.name]), job, program(job)
@@ -154,9 +154,9 @@ class FakeClient(Client):
             elif f"{run.id}-{i}" in world.hung and world.clock > run.stop + 60:
                 why = "Stuck"
         phase, why, restarts = self._memory(run) or ("Running", why, 0)
-        said = {"name": f"{run.id}-{i}", "role": run.spec["roles"][i].get("name", "worker"), "index": 0}
+        report = {"name": f"{run.id}-{i}", "role": run.spec["roles"][i].get("name", "worker"), "index": 0}
         return PodOut.model_construct(
-            **said, phase=phase, restarts=restarts, node=node, reason=why, message=""
+            **report, phase=phase, restarts=restarts, node=node, reason=why, message=""
         )
 
     def _memory(self, run):
@@ -188,8 +188,8 @@ class FakeClient(Client):
         if run.program == "beat":
             return [SimpleNamespace(text='{"worst_gap_s": 0.02}')]
         if run.program == "parent":
-            said = ["cards ", f"child {-9 if self.world.kills_child else 0}", "alive 0"]
-            return [SimpleNamespace(text=x) for x in said[: 1 if self.world.whole_container else 3]]
+            messages = ["cards ", f"child {-9 if self.world.kills_child else 0}", "alive 0"]
+            return [SimpleNamespace(text=x) for x in messages[: 1 if self.world.whole_container else 3]]
         cards = [f"/dev/nvidia{c}" for i in run.cards for c in run.cards[i]]
         return [SimpleNamespace(text=f"cards  {' '.join(cards)}")]
 

@@ -75,9 +75,9 @@ class Attacks:
                 for i, cards in r.cards.items()
                 if r.nodes[i] == node
             ]
-        told = "".join(f"GPU UUID: \t {uuid(node, c)}\nDevice Minor: \t {c}\n" for c in range(4))
+        text = "".join(f"GPU UUID: \t {uuid(node, c)}\nDevice Minor: \t {c}\n" for c in range(4))
         driverless = "" if self.driver else "driverless /dev/nvidia0\n"
-        return f"{json.dumps({'PodDeviceEntries': entries})}\n\n--\n{told}{driverless}"
+        return f"{json.dumps({'PodDeviceEntries': entries})}\n\n--\n{text}{driverless}"
 
     def controls(self, command):
         rows = unpacked(shlex.split(command)[-1])

@@ -35,9 +35,9 @@ class Reading:
         """Yield a log's lines as they come by a way; the run ends when all three have read it."""
         late = self.late.get(way)
         for n in range(LINES):
-            said = self.world.clock + (LATER if late is None else 0)
+            reply = self.world.clock + (LATER if late is None else 0)
             self.world.rest(late or 0)
-            yield f"line {n} {said}"
+            yield f"line {n} {reply}"
         run.reads += 1
 
     def kept(self, run):

@@ -42,9 +42,9 @@ class View:
         return 10 * card + 5
 
     def prometheus(self, command):
-        told = {"USED": self.used, "FREE": self.free, "RUNS": self.runs}
+        report = {"USED": self.used, "FREE": self.free, "RUNS": self.runs}
         with self.world.lock:
-            results = [told[name]() for name in re.findall(r"query=([A-Z]+)", command)]
+            results = [report[name]() for name in re.findall(r"query=([A-Z]+)", command)]
         return "".join(json.dumps({"data": {"result": rows}}) + "\n" for rows in results)
 
     def used(self):

@@ -80,5 +80,5 @@ def test_what_an_attack_does_to_itself_or_how_it_ends_is_nothing_to_the_next():
 def test_an_attack_without_an_end_is_ended(monkeypatch):
     monkeypatch.setattr(attacker, "SECONDS", -2)
     row = {"id": "a", "try": "call", "with": ["sleep", 60]}
-    said = json.loads(attacker.end(row, *attacker.begin(row)))
-    assert said == {"id": "a", "open": False, "said": "it had no end in time, or was killed"}
+    reply = json.loads(attacker.end(row, *attacker.begin(row)))
+    assert reply == {"id": "a", "open": False, "said": "it had no end in time, or was killed"}

@@ -57,11 +57,11 @@ def server():
 def test_who_answers_is_told_and_who_does_not_is_an_error(server):
     dead = f"http://127.0.0.1:{free_port()}/"
     job = {"requests": [{"url": server, "times": 3}, {"url": dead}], "timeout": 3}
-    told = agent("ask", json.dumps(job), NODE="n0", POD="echo-0")
-    assert (told["node"], len(told["answers"])) == ("n0", 4)
-    good = [a for a in told["answers"] if a["url"] == server]
+    report = agent("ask", json.dumps(job), NODE="n0", POD="echo-0")
+    assert (report["node"], len(report["answers"])) == ("n0", 4)
+    good = [a for a in report["answers"] if a["url"] == server]
     assert {(a["status"], a["node"], a["pod"], a["error"]) for a in good} == {(200, "n1", "echo-1", "")}
-    (bad,) = (a for a in told["answers"] if a["url"] == dead)
+    (bad,) = (a for a in report["answers"] if a["url"] == dead)
     assert bad["status"] == 0 and bad["error"] and "pod" not in bad
 
 
@@ -109,8 +109,8 @@ def test_names_are_resolved_and_absent_ones_are_told(deaf, monkeypatch):
 
 
 def test_a_machine_without_cards_has_none():
-    told = agent("gpus", NVIDIA_VISIBLE_DEVICES="all")
-    assert (told["visible"], told["devices"], told["listed"]) == ("all", [], None)
+    report = agent("gpus", NVIDIA_VISIBLE_DEVICES="all")
+    assert (report["visible"], report["devices"], report["listed"]) == ("all", [], None)
 
 
 def test_what_is_written_is_known_beforehand_and_read_back(tmp_path):
@@ -125,5 +125,5 @@ def test_what_is_written_is_known_beforehand_and_read_back(tmp_path):
 def test_a_file_that_is_not_there_or_cannot_be_written_is_told(tmp_path):
     missing = {"path": str(tmp_path / "no" / "proof"), "token": "t", "mib": 1}
     for command in ("write", "read"):
-        told = agent(command, json.dumps(missing))
-        assert told["sha256"] == "" and "No such file" in told["error"]
+        report = agent(command, json.dumps(missing))
+        assert report["sha256"] == "" and "No such file" in report["error"]

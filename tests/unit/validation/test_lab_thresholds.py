@@ -111,11 +111,11 @@ def test_what_runs_measured_is_proposed_with_the_worst_of_them():
         ]
         return SimpleNamespace(checks=checks)
 
-    said = {
+    answer = {
         one.partition(":")[0]: one for one in lines([report(0.4, 200), report(0.9, 500)], 0.35, "2 cores")
     }
-    assert said["K-API.write-p99"].startswith(
+    assert answer["K-API.write-p99"].startswith(
         "K-API.write-p99: threshold: 1.8, seen: {worst: 0.9}  # 2 runs, mean 0.65, 2 cores"
     )
-    assert "threshold: 70, seen: {worst: 200, cov: 0.09}" in said["A-FS1.create"]
-    assert "measured 0 times" in said["K-API.get-p99"]
+    assert "threshold: 70, seen: {worst: 200, cov: 0.09}" in answer["A-FS1.create"]
+    assert "measured 0 times" in answer["K-API.get-p99"]

@@ -18,7 +18,7 @@ from avadm_validation.suites.platform.journal import Journal
 
 def journal(*lines, opened=100.0):
     rows = [{"t": opened, "do": "opened", "way": "w"}]
-    rows += [{"t": t, "do": "line", "way": "w", "n": n, "said": said} for t, n, said in lines]
+    rows += [{"t": t, "do": "line", "way": "w", "n": n, "said": reply} for t, n, reply in lines]
     return {"journal": ["\n".join(map(json.dumps, rows))]}
 
 

@@ -103,15 +103,15 @@ def job(tmp_path_factory):
 
 
 def test_with_the_setting_all_is_read_as_written(job):
-    said = tried(job, SETTINGS)
-    assert s3_today({"doc": [said]}, {}) == 1, said
-    assert "s" * 40 not in said
+    reply = tried(job, SETTINGS)
+    assert s3_today({"doc": [reply]}, {}) == 1, reply
+    assert "s" * 40 not in reply
 
 
 def test_without_the_setting_it_is_refused(job):
-    said = tried(job, {})
-    assert json.loads(said)["error"] == "MissingContentLength"
-    assert s3_today({"doc": [said]}, {}) == 0
+    reply = tried(job, {})
+    assert json.loads(reply)["error"] == "MissingContentLength"
+    assert s3_today({"doc": [reply]}, {}) == 0
 
 
 def test_what_clients_are_told_is_what_acceptance_uses():

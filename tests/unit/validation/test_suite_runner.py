@@ -254,8 +254,8 @@ def test_what_others_would_disturb_is_measured_first_and_reported_in_its_place(t
     results = execute(run, ran)
     assert began == ["A-BD6", "A-BD5"]
     assert [r.id for r in results] == ["preconditions", "A-BD5", "A-BD6"]
-    told = problems(written(ran, results, tmp_path), tmp_path)
-    assert [p for p in told if "the checks are" in p] == []
+    report = problems(written(ran, results, tmp_path), tmp_path)
+    assert [p for p in report if "the checks are" in p] == []
 
 
 def test_a_failed_check_is_not_measured_again(tmp_path, monkeypatch):

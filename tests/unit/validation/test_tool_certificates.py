@@ -48,9 +48,9 @@ def test_the_api_is_asked_by_an_address_of_its_certificate_alone(run, tmp_path, 
         config = json.dumps({"clusters": [{"cluster": cluster}], "users": [{"user": user}]})
         env = stub(tmp_path / "bin/kubectl", f"cat <<'END'\n{config}\nEND")
         ask = '\nprint(json.dumps(Api().ask("GET", "/")))\n'
-        said = run("kubeload.py", lambda text: text.partition("\nif __name__ ==")[0] + ask, env)
-    assert said[0] == status
-    assert said[1] == {"kind": "List"} or "certificate" in said[1]["message"]
+        reply = run("kubeload.py", lambda text: text.partition("\nif __name__ ==")[0] + ask, env)
+    assert reply[0] == status
+    assert reply[1] == {"kind": "List"} or "certificate" in reply[1]["message"]
 
 
 @pytest.mark.parametrize(("address", "error"), [("127.0.0.1", ""), ("127.0.0.2", "certificate")])
@@ -60,7 +60,7 @@ def test_a_store_of_logs_is_read_by_an_address_of_its_certificate_alone(run, tmp
     places = {"/etc/avadm/logs/store.password": str(tmp_path / "password"), "/etc/avadm/logs/ca.crt": ca}
     with https(certificate, key, b'{"_msg": "m 1"}\n') as port:
         job = {"url": f"https://127.0.0.1:{port}", "user": "u", "marker": "m", "wanted": 1, "wait_s": 0}
-        said = run("logread.py", lambda text: f"import json\nJOB = {job!r}\n{text}", **places)
-    assert list(said["found"]) == ([] if error else ["m 1"])
-    assert error in said["error"]
-    assert bool(error) == bool(said["error"])
+        reply = run("logread.py", lambda text: f"import json\nJOB = {job!r}\n{text}", **places)
+    assert list(reply["found"]) == ([] if error else ["m 1"])
+    assert error in reply["error"]
+    assert bool(error) == bool(reply["error"])

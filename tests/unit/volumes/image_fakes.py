@@ -54,10 +54,10 @@ class FakePool:
         one = self.images[image]
         if snap:
             return {"protected": str(one["snaps"][snap]).lower()}
-        told = {"size": one["size"]}
+        report = {"size": one["size"]}
         if one["parent"]:
-            told["parent"] = dict(zip(("image", "snapshot"), self.parts(one["parent"]), strict=True))
-        return told
+            report["parent"] = dict(zip(("image", "snapshot"), self.parts(one["parent"]), strict=True))
+        return report
 
     def do_status(self, _status, spec):
         image, _ = self.parts(spec)

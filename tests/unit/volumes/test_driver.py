@@ -167,9 +167,9 @@ def grown(node, tmp_path, monkeypatch, **answers):
     plain = node.it.run
 
     def run(argv, seconds=60):
-        said = plain(argv)
+        text = plain(argv)
         statuses = answers.get(argv[0])
-        return (statuses.pop(0), "", "") if statuses else said
+        return (statuses.pop(0), "", "") if statuses else text
 
     node.it.run = run
     node.mount(kind="local")

@@ -30,8 +30,10 @@ def image(tmp_path):
 
 def test_a_blank_image_gets_ext4_that_everybody_may_write_to(image):
     form.make_filesystem(str(image))
-    told = subprocess.run(["blkid", "-p", "-o", "export", image], capture_output=True, text=True, check=True)
-    assert "TYPE=ext4" in told.stdout
+    report = subprocess.run(
+        ["blkid", "-p", "-o", "export", image], capture_output=True, text=True, check=True
+    )
+    assert "TYPE=ext4" in report.stdout
     mode = subprocess.run(["debugfs", "-R", "stat /", image], capture_output=True, text=True, check=True)
     assert "Mode:  0777" in mode.stdout
 

@@ -63,11 +63,11 @@ def test_a_folder_that_cannot_be_read_has_no_room(tmp_path):
 
 
 def test_what_is_known_is_told_again_seldom_and_what_was_not_taken_at_once():
-    told, now, takes = [], [0.0], [False, True, True, True]
-    one = node.Told(lambda what: told.append(what) or takes.pop(0), lambda: now[0])
+    report, now, takes = [], [0.0], [False, True, True, True]
+    one = node.Told(lambda what: report.append(what) or takes.pop(0), lambda: now[0])
     for what in ("a", "a", "a", "b"):
         one.see(what)
-    assert told == ["a", "a", "b"]
+    assert report == ["a", "a", "b"]
     now[0] += node.REPEAT_S + 1
     one.see("b")
-    assert told == ["a", "a", "b", "b"]
+    assert report == ["a", "a", "b", "b"]

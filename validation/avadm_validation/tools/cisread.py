@@ -37,9 +37,9 @@ def units():
     A process of the same name that is not the unit's (a pod's, an editor's) is never taken for it.
     """
     asked = ["systemctl", "show", "-p", "Id", "-p", "MainPID", "-p", "FragmentPath"]
-    told = subprocess.Popen(asked + [name + ".service" for name in UNITS], stdout=subprocess.PIPE)
+    report = subprocess.Popen(asked + [name + ".service" for name in UNITS], stdout=subprocess.PIPE)
     found = {}
-    for block in told.communicate()[0].decode("utf-8").split("\n\n"):
+    for block in report.communicate()[0].decode("utf-8").split("\n\n"):
         fields = dict(line.partition("=")[::2] for line in block.splitlines())
         name = fields.get("Id", "").partition(".")[0]
         found[name] = (fields.get("MainPID") or "0", fields.get("FragmentPath", ""))
@@ -95,9 +95,9 @@ def providers(path):
 
 def main():
     """Print what is read."""
-    told = units()
-    parts = processes({name: pid for name, (pid, _) in told.items()})
-    where = {name: path for name, (_, path) in told.items() if path}
+    report = units()
+    parts = processes({name: pid for name, (pid, _) in report.items()})
+    where = {name: path for name, (_, path) in report.items() if path}
     wanted = set(where.values())
     for pattern in json.loads(sys.argv[1]):
         wanted.update(glob.glob(pattern))

@@ -55,8 +55,8 @@ def greet(device):
     _length, opcode, unique = struct.unpack_from("<IIQ", asked)
     if opcode != INIT:
         raise OSError(errno.EPROTO, "the kernel did not begin with INIT")
-    said = struct.pack("<IIIIHHI", 7, 22, 65536, 0, 12, 9, 65536)
-    os.write(device, struct.pack("<IiQ", 16 + len(said), 0, unique) + said)
+    reply = struct.pack("<IIIIHHI", 7, 22, 65536, 0, 12, 9, 65536)
+    os.write(device, struct.pack("<IiQ", 16 + len(reply), 0, unique) + reply)
 
 
 def hang(pod, folder, seconds):
@@ -65,9 +65,9 @@ def hang(pod, folder, seconds):
     ready, tell = os.pipe()
     if os.fork():
         os.close(tell)
-        said = os.read(ready, 4096).decode()
-        if said != "mounted":
-            sys.exit("%s: %s" % (pod, said or "the mount was not made"))
+        text = os.read(ready, 4096).decode()
+        if text != "mounted":
+            sys.exit("%s: %s" % (pod, text or "the mount was not made"))
         return
     os.setsid()
     signal.alarm(seconds)  # its end ends the mount: the kernel wakes all who wait

@@ -203,13 +203,13 @@ def hog(mib):
 
 def beat():
     """Work without end; tell every half second the longest time in which nothing was done."""
-    worst, last, told = 0.0, time.time(), 0.0
+    worst, last, report = 0.0, time.time(), 0.0
     while True:
         time.sleep(0.01)
         now = time.time()
         worst, last = max(worst, now - last), now
-        if now - told > 0.5:
-            told = now
+        if now - report > 0.5:
+            report = now
             say(worst_gap_s=round(worst, 4))
 
 
@@ -228,30 +228,30 @@ def sync(path):
 
 def write(job):
     """Write the content of the token (and this pod's CLAIM); its digest is told when the file is on the disk."""
-    token, told = "%s %s" % (job["token"], os.environ.get("CLAIM", "")), hashlib.sha256()
+    token, report = "%s %s" % (job["token"], os.environ.get("CLAIM", "")), hashlib.sha256()
     try:
         with open(job["path"], "wb") as f:
             for i in range(int(job["mib"])):
-                told.update(block(token, i))
+                report.update(block(token, i))
                 f.write(block(token, i))
             f.flush()
             os.fsync(f.fileno())
         sync(os.path.dirname(job["path"]))
     except EnvironmentError as e:
         return say(sha256="", error=str(e))
-    return say(sha256=told.hexdigest(), error="")
+    return say(sha256=report.hexdigest(), error="")
 
 
 def read(job):
     """Tell the digest of a file as this pod reads it."""
-    told = hashlib.sha256()
+    report = hashlib.sha256()
     try:
         with open(job["path"], "rb") as f:
             for data in iter(lambda: f.read(MIB), b""):
-                told.update(data)
+                report.update(data)
     except EnvironmentError as e:
         return say(sha256="", error=str(e))
-    return say(sha256=told.hexdigest(), error="")
+    return say(sha256=report.hexdigest(), error="")
 
 
 def main():

@@ -78,8 +78,8 @@ def _short(node: Node, least: Hardware, facts: Any) -> Iterator[tuple[str, str, 
         links = [x for x in facts["links"] if x["speed"] is None or x["speed"] >= 1000 * speed]
         if len(links) < least.nics:
             kind = f"interfaces of {speed:g} Gbit/s" if speed else "interfaces"
-            told = ", ".join(f"{x['name']} {x['speed'] or '?'} Mbit/s" for x in facts["links"]) or "none"
-            yield kind, told, f"at least {least.nics}"
+            text = ", ".join(f"{x['name']} {x['speed'] or '?'} Mbit/s" for x in facts["links"]) or "none"
+            yield kind, text, f"at least {least.nics}"
     # A draft has none yet: the check `disks` reports that.
     if least.devices is not None and 0 < len(node.devices) < least.devices:
         yield "approved devices", f"{len(node.devices)}", f"at least {least.devices}"

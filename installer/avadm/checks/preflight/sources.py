@@ -17,14 +17,14 @@ def _silent(title: str, fact: str, *, check: str, what: str, where: str, wanted:
                 check=check,
                 what=what.replace("NAME", name),
                 where=where.replace("NAME", name),
-                found=said,
+                found=reply,
                 wanted=wanted,
                 remedy=remedy,
                 host=node.name,
             )
             for node, answers in context.each(fact)
-            for name, said in answers.items()
-            if said != "ok"
+            for name, reply in answers.items()
+            if reply != "ok"
         ]
 
     return Check(check, title, (fact,), judge)

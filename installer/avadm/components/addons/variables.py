@@ -169,8 +169,8 @@ def _registry(site: Site, profile: Profile, store: KeyStore, out: Variables) -> 
 
 def _limits(space: ImageSpace) -> dict[str, int | None]:
     """Return what owners of images may have, bytes: ``users`` and ``groups`` of each, and single ones by ``users/NAME``."""
-    told = {"users": space.user_gib, "groups": space.group_gib, **space.others}
-    return {owner: None if gib is None else gib * 2**30 for owner, gib in told.items()}
+    report = {"users": space.user_gib, "groups": space.group_gib, **space.others}
+    return {owner: None if gib is None else gib * 2**30 for owner, gib in report.items()}
 
 
 def _ingress(node: Node, site: Site, store: KeyStore) -> dict[str, Any]:

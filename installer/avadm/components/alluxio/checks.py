@@ -39,12 +39,12 @@ def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if len([n for n in leaders if "Master_RoleId" in pages[n]["values"]]) > 1:
         yield bad(f"{' and '.join(leaders)} lead at once", ", ".join(leaders))
     elif leaders:
-        for name, said in deaf.items():
-            yield warn(f"this master does not answer: {said}", name)
+        for name, reply in deaf.items():
+            yield warn(f"this master does not answer: {reply}", name)
     elif blind:
         yield unknown(f"none that answers leads; {', '.join(blind)} did not say", ", ".join(blind))
     else:
-        words = [f"{n}: {said}" for n, said in deaf.items()]
+        words = [f"{n}: {reply}" for n, reply in deaf.items()]
         count = (
             f"none of {quantity(len(pages), 'master')} leads"
             if len(pages) > 1
@@ -89,8 +89,8 @@ def _ours(kind: str) -> bool:
 
 
 def _stores(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
-    told = [found for n in s.site.with_role(CACHE_CLIENT) if (found := s.part(n.name, "cache_mount"))]
-    lacks = [found["lacks"] for found in told if _ours(found["kind"]) and found["lacks"] is not None]
+    reports = [found for n in s.site.with_role(CACHE_CLIENT) if (found := s.part(n.name, "cache_mount"))]
+    lacks = [found["lacks"] for found in reports if _ours(found["kind"]) and found["lacks"] is not None]
     if not lacks:
         yield unknown("no client could list the cache", "cluster")
         return
@@ -101,7 +101,7 @@ def _stores(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _hdfs(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for path, servers in sorted(data.items()):
-        deaf = "; ".join(f"{name}: {said}" for name, said in sorted(servers.items()) if said)
+        deaf = "; ".join(f"{name}: {reply}" for name, reply in sorted(servers.items()) if reply)
         if deaf and all(servers.values()):
             yield bad(f"no namenode of {path} answers: nothing can be read there until one does ({deaf})")
         elif deaf:

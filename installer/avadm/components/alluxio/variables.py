@@ -111,8 +111,8 @@ def render(given: RenderContext, out: Variables) -> None:
             alluxio_mounter=str(node.address) == masters[0] if masters else False,
         )
     jobs = out.all.get("prometheus_jobs", {})
-    told: dict[str, Any] = {"client": "", "path": METRICS, "interval_s": 0}
-    out.all["prometheus_jobs"] = jobs | {f"alluxio-{kind}": dict(told) for kind in ("master", "worker")}
+    report: dict[str, Any] = {"client": "", "path": METRICS, "interval_s": 0}
+    out.all["prometheus_jobs"] = jobs | {f"alluxio-{kind}": dict(report) for kind in ("master", "worker")}
     out.all["prometheus_more_rules"] = [*out.all.get("prometheus_more_rules", []), "cache"]
     out.all["grafana_more_dashboards"] = [*out.all.get("grafana_more_dashboards", []), "cache"]
 

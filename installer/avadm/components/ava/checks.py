@@ -53,9 +53,9 @@ def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _gpus(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for name, (given, have) in sorted(data["over"].items()):
         yield bad(f"{quantity(given, 'GPU')} given, it has {have}", name)
-    told = [s.part(n.name, "ava_ledger") for n in s.site.with_role("database")]
+    reports = [s.part(n.name, "ava_ledger") for n in s.site.with_role("database")]
     charged: dict[str, int] = next(
-        (found["runs"] for found in told if found and found["primary"] and not found["said"]), {}
+        (found["runs"] for found in reports if found and found["primary"] and not found["said"]), {}
     )
     for run, count in sorted(data["runs"].items()):
         # A run that only one of both knows began or ended between the two questions.

@@ -55,33 +55,33 @@ def render(given: RenderContext, out: Variables) -> None:
     knobs = given.site.components.ava
     if knobs is None:
         return
-    told = _Told()
+    report = _Told()
     if own := knobs.certificate:
         out.all |= {
             "ingress_own_certificate": own.chain.strip() + "\n",
             "ingress_own_key": f"{{{{ {own.key} }}}}",
         }
     if found := knobs.oidc:
-        told.settings["api"]["oidc"] = {
+        report.settings["api"]["oidc"] = {
             **found.model_dump(
                 mode="json", include={"issuer", "client_id", "client_auth", "name_claim", "enough"}
             ),
             "address": f"https://{host(given.site)}",
-            "secret_file": told.secret("api", "oidc", found.secret),
-            **told.reach("api", "oidc", found, port_of(found.issuer)),
+            "secret_file": report.secret("api", "oidc", found.secret),
+            **report.reach("api", "oidc", found, port_of(found.issuer)),
         }
     if ldap := knobs.ldap:
-        ca = told.reach("api", "ldap", ldap, port_of(ldap.url))
-        told.settings["api"]["ldap"] = {"url": ldap.url, **_entry(ldap, told), **ca}
-    _registry(given, told)
-    _prometheus(given, told)
-    if notices := _notices(given.site, told, out):
-        told.settings["operator"]["notices"] = notices
+        ca = report.reach("api", "ldap", ldap, port_of(ldap.url))
+        report.settings["api"]["ldap"] = {"url": ldap.url, **_entry(ldap, report), **ca}
+    _registry(given, report)
+    _prometheus(given, report)
+    if notices := _notices(given.site, report, out):
+        report.settings["operator"]["notices"] = notices
     out.all |= {
-        "ava_service_settings": told.settings,
-        "ava_service_secrets": told.secrets,
-        "ava_service_ca_certificates": told.cas,
-        "ava_service_openings": told.openings,
+        "ava_service_settings": report.settings,
+        "ava_service_secrets": report.secrets,
+        "ava_service_ca_certificates": report.cas,
+        "ava_service_openings": report.openings,
     }
 
 
@@ -160,10 +160,10 @@ def _notices(site: Site, told: _Told, out: Variables) -> dict[str, Any]:
             **ca,
         }
     if mail := knobs.notices.mail:
-        said = mail.model_dump(mode="json", include={"host", "port", "sender", "tls"})
+        reply = mail.model_dump(mode="json", include={"host", "port", "sender", "tls"})
         if mail.user:
-            said |= {"user": mail.user, "passfile": told.secret("operator", "mail", mail.password)}
-        found["mail"] = {**said, **told.reach("operator", "mail", mail, mail.port)}
+            reply |= {"user": mail.user, "passfile": told.secret("operator", "mail", mail.password)}
+        found["mail"] = {**reply, **told.reach("operator", "mail", mail, mail.port)}
     return found
 
 

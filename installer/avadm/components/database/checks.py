@@ -23,8 +23,8 @@ def _member(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _roles(s: Snapshot) -> list[str]:
     """Return the members' roles, by the nodes that answer; the members of all that answer are the same."""
-    told = [found for n in s.site.with_role("database") if (found := s.part(n.name, "database"))]
-    return [role for found in told if not found["said"] for role, _ in found["members"].values()]
+    reports = [found for n in s.site.with_role("database") if (found := s.part(n.name, "database"))]
+    return [role for found in reports if not found["said"] for role, _ in found["members"].values()]
 
 
 def _primary(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

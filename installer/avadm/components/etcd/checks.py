@@ -24,12 +24,12 @@ def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _members(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     wanted = {n.name: n.address for n in s.site.with_role("etcd")}
-    told = {
+    report = {
         name: any(f"//{address}:" in url for urls in data["members"].values() for url in urls)
         for name, address in wanted.items()
     }
     answers = [n for n in wanted if s.part(n, "etcd") is not None]
-    for name, member in told.items():
+    for name, member in report.items():
         if not member:
             yield bad(
                 "it is no member of the cluster",

@@ -22,9 +22,9 @@ CAUSES = (
 
 
 def _servers(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
-    for server, said in sorted(data.items()):
-        if said != "ok":
-            yield bad(f"{server}: {said}")
+    for server, reply in sorted(data.items()):
+        if reply != "ok":
+            yield bad(f"{server}: {reply}")
 
 
 def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

@@ -106,9 +106,9 @@ def _lock(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 
 def _dns(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
-    for address, said in sorted(data.items()):
-        if said != "ok":
-            yield bad(f"{address} does not tell the API's name: {said}")
+    for address, reply in sorted(data.items()):
+        if reply != "ok":
+            yield bad(f"{address} does not tell the API's name: {reply}")
 
 
 KUBE = ("master", "worker")

@@ -31,10 +31,10 @@ def _pending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     ]
     for pod in waits[:SHOWN]:
         reason = data["events"].get("FailedCreatePodSandBox", {}) if pod["node"] else {}
-        said = pod["message"] or (
+        reply = pod["message"] or (
             reason.get("message", "") if pod["name"] in reason.get("object", "") else ""
         )
-        text = f"{pod['phase']} for {pod['age_s']} s: {pod['waiting'] or pod['reason']} {said}".strip()
+        text = f"{pod['phase']} for {pod['age_s']} s: {pod['waiting'] or pod['reason']} {reply}".strip()
         yield warn(text, _name(pod))
 
 

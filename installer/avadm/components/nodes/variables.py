@@ -85,8 +85,8 @@ def tunnels(site: Site) -> IPv4Network | None:
 
 def mesh(site: Site) -> bool:
     """Return whether each node tells each other its routes."""
-    said = site.network.bgp.mesh
-    return not site.network.route_reflectors if said is None else said
+    reply = site.network.bgp.mesh
+    return not site.network.route_reflectors if reply is None else reply
 
 
 def peers(site: Site) -> list[dict[str, Any]]:

@@ -35,19 +35,19 @@ def _gateway(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _address(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if data["address"] is None or not (wrong := _words(data["address"])):
         return
-    told = [found for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects")) is not None]
-    well = sum(not _words(found["gateway"]) for found in told)
+    reports = [found for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects")) is not None]
+    well = sum(not _words(found["gateway"]) for found in reports)
     if well:
-        yield bad(f"{wrong}; {well} of {quantity(len(told), 'gateway')} answer at their own addresses")
+        yield bad(f"{wrong}; {well} of {quantity(len(reports), 'gateway')} answer at their own addresses")
     else:
         yield bad(f"{wrong}; no gateway answers at its own address either", remedy=_GATEWAY_REMEDY)
 
 
 def _quota(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
-    told = [found["usage"] for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects"))]
-    fresh = [usage for usage in told if usage["age_s"] is not None and not late(usage, LATE_S)]
+    reports = [found["usage"] for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects"))]
+    fresh = [usage for usage in reports if usage["age_s"] is not None and not late(usage, LATE_S)]
     if not fresh:
-        if all(late(usage, LATE_S) for usage in told):
+        if all(late(usage, LATE_S) for usage in reports):
             yield unknown("no gateway's node has counted lately what users have", "cluster")
         return
     values = min(fresh, key=lambda usage: usage["age_s"])["values"]

@@ -38,14 +38,14 @@ def _loaded(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _refused(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     """Name who of the site was refused, and who else wanted a port that there is: no mere noise of the network."""
     listens = _node(s, node).listens
-    told = []
+    reports = []
     for address, protocol, port, ago in data.get("refused", ()):
         who = _who(s, address)
         if who or any(first <= port <= last for first, last in listens):
-            told.append(f"{who or address} to {port}/{protocol} {ago // 60} min ago")
-    if told:
-        more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-        yield warn(f"refused: {', '.join(told[:SHOWN])}{more}")
+            reports.append(f"{who or address} to {port}/{protocol} {ago // 60} min ago")
+    if reports:
+        more = f" and {len(reports) - SHOWN} more" if len(reports) > SHOWN else ""
+        yield warn(f"refused: {', '.join(reports[:SHOWN])}{more}")
 
 
 def _who(s: Snapshot, address: str) -> str:

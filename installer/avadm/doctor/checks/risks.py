@@ -42,9 +42,9 @@ def _builds(commits: dict[str, str]) -> Iterator[Trouble]:
     wanted = {r.asked.commit for r in register() if r.asked and r.asked.commit}
     for commit in sorted(wanted):
         holes = [i for r in register() if r.asked and r.asked.commit == commit for i in r.ids]
-        other = {name: said for name, said in sorted(commits.items()) if said != commit}
+        other = {name: reply for name, reply in sorted(commits.items()) if reply != commit}
         if other:
-            built = ", ".join(f"{name} ({said})" for name, said in other.items())
+            built = ", ".join(f"{name} ({reply})" for name, reply in other.items())
             yield warn(f"not avadm's patched build ({commit}): {built}; open are {', '.join(holes)}")
 
 

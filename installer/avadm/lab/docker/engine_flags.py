@@ -97,7 +97,7 @@ def choose(docker: Docker, image: str, lab: str, store: Path, report: Reporter) 
     known = json.loads(store.read_text()) if store.exists() else {}
     if known.get("key") == key and known.get("choice") in CANDIDATES:
         return CANDIDATES[known["choice"]] + nofile()
-    said = []
+    messages = []
     for name, flags in CANDIDATES.items():
         why = _try(docker, image, lab, [*flags, *nofile()])
         if not why:
@@ -105,12 +105,12 @@ def choose(docker: Docker, image: str, lab: str, store: Path, report: Reporter) 
             store.parent.mkdir(parents=True, exist_ok=True)
             store.write_text(json.dumps({"key": key, "choice": name}) + "\n")
             return flags + nofile()
-        said.append(f"{name}: {why}")
+        messages.append(f"{name}: {why}")
     raise AvadmError.of(
         check="lab-systemd",
         what="systemd does not start in a container on this machine.",
         where="docker",
-        found="; ".join(said),
+        found="; ".join(messages),
         wanted="systemd running",
         remedy="Use a machine where docker may add capabilities.",
     )

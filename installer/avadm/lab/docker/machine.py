@@ -85,8 +85,8 @@ class DockerDriver:
         for node in work:
             if fault := states[node.name].fault:
                 self.report.note(f"{node.name}: {fault}")
-        if said := inotify.provide(work):
-            self.report.note(said)
+        if reply := inotify.provide(work):
+            self.report.note(reply)
         found = self._containers()
         # One after the other: two `losetup --find` at once may be told the same free device.
         loops = {n.name: self._attach(n, found.get(n.name)) for n in work}
@@ -138,22 +138,22 @@ class DockerDriver:
 
         A folder that by now holds a lab of another name keeps its loop devices.
         """
-        said = []
+        messages = []
         found = self._containers()
         folders = {self.folder.root} | {Path(f) for c in found.values() if (f := _folder(c))}
         if found:
             self._remove_containers([c["Id"] for c in found.values()])
-            said.append(f"{len(found)} container(s)")
+            messages.append(f"{len(found)} container(s)")
         if count := emulation.remove(self.docker, self.config):
-            said.append(f"{count} volume(s)")
+            messages.append(f"{count} volume(s)")
         if count := image.remove(self.docker, self.config.name):
-            said.append(f"{count} image(s)")
+            messages.append(f"{count} image(s)")
         if count := network.remove(self.docker, self.config.name):
-            said.append(f"{count} network")
+            messages.append(f"{count} network")
         free = [f for f in folders if not Folder(f).is_anothers(self.config.name)]
         if count := sum(Loops(self.proc, folder / "disks").drop() for folder in free):
-            said.append(f"{count} loop device(s)")
-        return said
+            messages.append(f"{count} loop device(s)")
+        return messages
 
     def _recipe(self) -> tuple[str, list[str]]:
         tag = image.ensure(

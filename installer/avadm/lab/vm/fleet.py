@@ -43,7 +43,7 @@ class Machine:
 
     def command(self, work: Path) -> list[str]:
         """Return qemu's command line; it has no kernel, so the machine boots by its boot loader."""
-        told = {"name": self.name, "address": f"{self.address}/{PREFIX}", "gateway": GATEWAY}
+        report = {"name": self.name, "address": f"{self.address}/{PREFIX}", "gateway": GATEWAY}
         mac = f"52:54:00:79:fb:{int(self.address.rpartition('.')[2]):02x}"
         args = [
             "nice", "-n", "10",
@@ -54,7 +54,7 @@ class Machine:
             "-netdev", f"tap,id=net,ifname={self.tap},script=no,downscript=no",
             "-device", f"virtio-net-pci,netdev=net,mac={mac}",
         ]  # fmt: skip
-        for key, value in told.items():
+        for key, value in report.items():
             args += ["-fw_cfg", f"name=opt/avadm/{key},string={value}"]
         for serial in self.serials:
             disk = f"file={work / serial}.img,format=raw,if=none,id={serial},cache=unsafe,discard=unmap"

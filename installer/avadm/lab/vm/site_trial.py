@@ -108,8 +108,8 @@ class SiteTrial:
         self.avadm("artifacts", "artifacts", "build")
         for phases in PHASES:
             self.avadm(f"apply {' '.join(phases)}", "apply", "-y", *phases)
-        told = self.avadm("ceph status", "ssh", "vm1", "sudo ceph status --format json")
-        osds = json.loads(told)["osdmap"]
+        report = self.avadm("ceph status", "ssh", "vm1", "sudo ceph status --format json")
+        osds = json.loads(report)["osdmap"]
         self.see("OSDs on LVM are up", [osds["num_osds"], osds["num_up_osds"]], [2, 2])
         nodes = json.loads(self.avadm("nodes", "kubectl", "get", "nodes", "-o", "json"))["items"]
         ready = sorted(
@@ -143,8 +143,8 @@ class SiteTrial:
     def _booted(self, step: str) -> list[str]:
         """Return the nodes of which preflight says that they are booted wrongly."""
         # The other checks ask for more than a machine without KVM answers in time.
-        told = self.avadm(step, "preflight", "--json", "--only", "boot", good=(0, 1))
-        return sorted(f["host"] for check in json.loads(told)["checks"] for f in check["findings"])
+        report = self.avadm(step, "preflight", "--json", "--only", "boot", good=(0, 1))
+        return sorted(f["host"] for check in json.loads(report)["checks"] for f in check["findings"])
 
     def avadm(self, step: str, *words: str, good: Sequence[int] = (0,), timeout: float = 7200) -> str:
         """Run avadm and note how long it took; return what it printed.

@@ -114,7 +114,7 @@ class LockNodes:
         params = {"folder": self.folder, "verb": verb, "owner": owner, "token": token}
         given = dict.fromkeys(self.names if nodes is None else nodes, params)
         seen = Seen()
-        for node, said in ask(
+        for node, reply in ask(
             # Cut off, a lock that was taken or given back could not be told from one that was not.
             self.fleet,
             self._python,
@@ -124,10 +124,10 @@ class LockNodes:
             timeout=TIMEOUT,
             cut=False,
         ).items():
-            if said.value is None:
-                seen.silent[node] = said.why
+            if reply.value is None:
+                seen.silent[node] = reply.why
             else:
-                seen.answers[node] = said.value
+                seen.answers[node] = reply.value
         return seen
 
 

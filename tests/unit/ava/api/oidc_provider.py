@@ -80,8 +80,8 @@ class FakeProvider:
             or begun["code_challenge"] != challenge.decode().rstrip("=")
         ):
             return httpx.Response(400, json={"error": "invalid_grant"})
-        said = self.token if self.token is not None else self.signed(begun["nonce"])
-        return httpx.Response(200, json={"access_token": "x", "token_type": "Bearer", "id_token": said})
+        reply = self.token if self.token is not None else self.signed(begun["nonce"])
+        return httpx.Response(200, json={"access_token": "x", "token_type": "Bearer", "id_token": reply})
 
     def body(self, nonce: str) -> dict[str, Any]:
         """Return the claims of an ID token, with the changes."""

@@ -41,8 +41,8 @@ class Counted:
     def count(self, request: httpx.Request) -> httpx.Response:
         owner = request.url.path.removeprefix("/owners/")
         empty = {"owner": owner, "limit": 100, "used": 0, "waiting": 0, "countless": False, "images": []}
-        told = self.accounts.get(owner, {})
-        return httpx.Response(200, json=empty | told) if isinstance(told, dict) else told
+        report = self.accounts.get(owner, {})
+        return httpx.Response(200, json=empty | report) if isinstance(report, dict) else report
 
     def remove(self, request: httpx.Request) -> httpx.Response:
         assert request.headers["authorization"].startswith("Bearer ")

@@ -57,8 +57,8 @@ class Town:
 
     def count(self, request: httpx.Request) -> httpx.Response:
         images = [image(NAME, *self.tags)] if self.there else []
-        told = {"owner": "users/ann", "limit": 100, "used": 0, "waiting": 0, "images": images}
-        return httpx.Response(200, json=told)
+        report = {"owner": "users/ann", "limit": 100, "used": 0, "waiting": 0, "images": images}
+        return httpx.Response(200, json=report)
 
     def ask(self, method: str, path: str, **more: object) -> httpx.Response:
         headers = {"authorization": f"Bearer {self.served.token('ann')}"}

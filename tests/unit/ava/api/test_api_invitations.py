@@ -102,9 +102,9 @@ def test_guesses_are_counted_like_log_ins(tmp_path, request) -> None:  # type: i
 def test_neither_invitation_nor_password_is_in_the_audit_log(site: Site) -> None:
     text = invited(site)
     used(site, text)
-    said = site.call("GET", "/audit", "root2").text
-    assert "users.invite" in said and "invitations.use" in said
-    assert text not in said and NEW not in said
+    reply = site.call("GET", "/audit", "root2").text
+    assert "users.invite" in reply and "invitations.use" in reply
+    assert text not in reply and NEW not in reply
 
 
 def test_an_administrator_puts_and_takes_keys_of_others_and_the_log_says_whose(site: Site) -> None:

@@ -89,9 +89,9 @@ def test_a_line_of_which_a_source_knows_a_part_comes_once() -> None:
 
 
 def test_a_long_line_is_cut_between_two_characters_by_both_sources() -> None:
-    said = "é" * LONGEST
-    kept_line = asyncio.run(read(kept(httpx.Response(200, text=rows((STAMP, "a" + said))))[0]))[0]
-    live_line = asyncio.run(lines(f"{STAMP} a{said}\n".encode()))[0]
+    text = "é" * LONGEST
+    kept_line = asyncio.run(read(kept(httpx.Response(200, text=rows((STAMP, "a" + text))))[0]))[0]
+    live_line = asyncio.run(lines(f"{STAMP} a{text}\n".encode()))[0]
     assert kept_line.text == live_line.text == "a" + "é" * (LONGEST // 2 - 1)
 
 

@@ -34,8 +34,8 @@ def directory(site: Site) -> Site:
 
 
 def log_in(site: Site, name: str, password: str = "") -> Any:
-    said = {"name": name, "password": password or f"word of {name.lower()}"}
-    return site.call("POST", "/sessions", json=said)
+    report = {"name": name, "password": password or f"word of {name.lower()}"}
+    return site.call("POST", "/sessions", json=report)
 
 
 def test_a_name_with_a_dot_logs_in_to_its_account(directory: Site) -> None:

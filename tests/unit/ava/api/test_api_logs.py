@@ -39,7 +39,7 @@ NANO = int(BEGIN.timestamp()) * 10**9
 
 
 def rows(*lines: tuple[str, str]) -> str:
-    return "\n".join(json.dumps({"_time": time, "_msg": said, "pod": POD}) for time, said in lines)
+    return "\n".join(json.dumps({"_time": time, "_msg": reply, "pod": POD}) for time, reply in lines)
 
 
 def kept(*answers: httpx.Response | Exception) -> tuple[KeptLogs, list[httpx.Request]]:

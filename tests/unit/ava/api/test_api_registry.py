@@ -128,8 +128,8 @@ def test_a_registry_that_does_not_answer_as_one_is_said_to_be_away(
     asking: Site, fake: Fake, answer: Callable[[httpx.Request], httpx.Response]
 ) -> None:
     fake.answer = answer
-    said = submit(asking, f"{HOST}/plain")
-    assert (said.status_code, codes(said)) == (503, ["registry-unavailable"])
+    reply = submit(asking, f"{HOST}/plain")
+    assert (reply.status_code, codes(reply)) == (503, ["registry-unavailable"])
     assert [u for u in fake.asked if not u.startswith(f"https://{HOST}/v2/")] == []
 
 

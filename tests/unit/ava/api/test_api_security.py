@@ -104,8 +104,8 @@ def test_every_change_and_every_refused_log_in_is_in_the_audit_log(site: Site) -
     run = site.run()["id"]
     site.call("POST", f"/runs/{run}/stop", "root2")
     lines = site.call("GET", "/audit", "root2").json()["items"]
-    told = [(line["who"], line["action"], line["object"], line["outcome"]) for line in lines]
-    assert told == [
+    reports = [(line["who"], line["action"], line["object"], line["outcome"]) for line in lines]
+    assert reports == [
         ("root2", "runs.stop", f"run {run}", "done"),
         ("ann", "runs.make", "training mnist", "done"),
         ("ann", "groups.quota", "group vision", "refused"),

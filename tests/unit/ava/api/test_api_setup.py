@@ -34,9 +34,9 @@ def test_all_that_is_wrong_with_the_settings_is_told(
     file = tmp_path / "api.yml"
     file.write_text("listen: nowhere\nlimits: {submit: often}\ncolour: red\n")
     assert main(["--config", str(file)]) == 2
-    told = capsys.readouterr().err
+    report = capsys.readouterr().err
     for part in ("listen", "limits.submit", "colour", "sealing_key", str(file)):
-        assert part in told
+        assert part in report
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / "none", Config)
 
@@ -126,9 +126,9 @@ def test_an_administrator_of_a_bad_name_or_password_is_not_made(
     told: str,
 ) -> None:
     assert _admin(monkeypatch, settings, word, name) == 2
-    said = capsys.readouterr().err
-    assert told in said
-    assert not word or word not in said
+    reply = capsys.readouterr().err
+    assert told in reply
+    assert not word or word not in reply
 
 
 def test_settings_become_services(settings: Path) -> None:
@@ -175,8 +175,8 @@ def test_a_directory_lets_in_whom_the_database_knows(site: Site) -> None:
     book.down = True
     assert {log_in(name, "the directory's word") for name in ("ann", "nemo", "root2")} == {503}
     assert log_in("root2", WORD) == 201
-    told = [line for line in site.store.audit(limit=50).items if line["outcome"] == "unreachable"]
-    assert [line["detail"]["why"] for line in told] == ["no answer"] * 3
+    reports = [line for line in site.store.audit(limit=50).items if line["outcome"] == "unreachable"]
+    assert [line["detail"]["why"] for line in reports] == ["no answer"] * 3
     site.store.set_user("ann", site.now, state=UserState.DISABLED)
     book.down = False
     answer = site.call("POST", "/sessions", json={"name": "ann", "password": "the directory's word"})
@@ -227,15 +227,15 @@ def test_the_only_administrator_is_lent_a_token_for_an_hour_by_a_secret_that_not
     capsys.readouterr()
     secret = new_secret()
     assert _lend(monkeypatch, settings, secret) == 0
-    said = capsys.readouterr()
-    name, id = said.out.split()
+    reply = capsys.readouterr()
+    name, id = reply.out.split()
     store = open_database(load(settings, Config).database.address())
     [kept] = store.secrets("boss", "token")
     assert (name, id) == ("boss", kept["id"])
     assert kept["until"] - kept["created"] == timedelta(hours=1)
     found = store.authenticate("token", digest(secret), utc_now())
     assert found is not None and found.name == "boss"
-    assert secret not in said.out + said.err + str(store.audit().items)
+    assert secret not in reply.out + reply.err + str(store.audit().items)
     store.close()
 
 

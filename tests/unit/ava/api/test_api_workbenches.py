@@ -87,8 +87,8 @@ def test_a_ticket_lets_its_browser_into_one_workbench_while_it_runs(benches: Ben
     cookie = benches.cookie(session, bench)
     assert benches.ask("check", definition=bench, cookie=cookie).status_code == 409, "it does not run"
     run = benches.start(bench)
-    told = benches.ask("check", definition=bench, cookie=cookie)
-    assert told.json() == {
+    report = benches.ask("check", definition=bench, cookie=cookie)
+    assert report.json() == {
         "user": "ann",
         "run": run,
         "address": "10.1.2.3",

@@ -509,8 +509,8 @@ def test_an_address_that_is_not_confirmed_is_shown_and_its_link_sent_again(
     served.services.config = config.model_validate(config.model_dump() | mail)
     capfd.readouterr()
     assert main.run(["account", "show"]) == 0
-    said = capfd.readouterr()
-    assert "new@example.org (not confirmed)" in said.out
-    assert "ava account send-confirmation" in said.err
+    reply = capfd.readouterr()
+    assert "new@example.org (not confirmed)" in reply.out
+    assert "ava account send-confirmation" in reply.err
     assert main.run(["account", "send-confirmation"]) == 0
     assert "new@example.org" in capfd.readouterr().err

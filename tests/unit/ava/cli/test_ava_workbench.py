@@ -26,8 +26,8 @@ SSH = SshOut(
 
 def asked(config: Path, host: str) -> dict[str, str]:
     """Return what ssh itself makes of a configuration."""
-    said = subprocess.run(["ssh", "-G", "-F", str(config), host], capture_output=True, text=True, check=True)
-    return dict(line.split(" ", 1) for line in said.stdout.splitlines() if " " in line)
+    reply = subprocess.run(["ssh", "-G", "-F", str(config), host], capture_output=True, text=True, check=True)
+    return dict(line.split(" ", 1) for line in reply.stdout.splitlines() if " " in line)
 
 
 def test_ssh_understands_what_it_is_told(tmp_path: Path) -> None:

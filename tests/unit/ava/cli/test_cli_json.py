@@ -108,6 +108,6 @@ def test_ssh_configuration_as_json(
     monkeypatch.setattr(App, "client", lambda self: Bench())
     for more, written in ([], False), (["--write"], True):
         assert main.run(["workbench", "ssh-config", "--json", *more]) == 0
-        said = json.loads(capfd.readouterr().out)
-        assert "Host ava-torch" in said["config"] and "ssh-ed25519" in said["known_hosts"]
-        assert said["written"] is (tmp_path / ".ssh/config").exists() is written
+        reply = json.loads(capfd.readouterr().out)
+        assert "Host ava-torch" in reply["config"] and "ssh-ed25519" in reply["known_hosts"]
+        assert reply["written"] is (tmp_path / ".ssh/config").exists() is written

@@ -96,10 +96,10 @@ def test_a_name_with_a_slash_is_refused_with_the_rule(ann: Run, tmp_path: Path) 
 def test_what_is_told_of_a_line_of_the_shell_runs_it(ann: Run, tmp_path: Path) -> None:
     """The remedy, as it is printed, does what was meant."""
     line = "echo 'a b'; echo \"$HOME\" > out"
-    said = ann("run", "--image", "a/b", "--", line).err
-    told = "sh -c " + said.replace("\n", " ").split(" sh -c ", 1)[1].strip()
+    reply = ann("run", "--image", "a/b", "--", line).err
+    text = "sh -c " + reply.replace("\n", " ").split(" sh -c ", 1)[1].strip()
     done = subprocess.run(
-        ["bash", "-c", told], cwd=tmp_path, env={"HOME": "/h", "PATH": "/usr/bin:/bin"}, check=True
+        ["bash", "-c", text], cwd=tmp_path, env={"HOME": "/h", "PATH": "/usr/bin:/bin"}, check=True
     )
     assert done.returncode == 0
     assert (tmp_path / "out").read_text() == "/h\n"

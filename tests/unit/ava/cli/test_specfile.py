@@ -58,10 +58,12 @@ def test_one_pod_may_say_what_it_needs_at_the_top(tmp_path: Path) -> None:
 
 
 def test_a_field_at_the_wrong_level_is_told_its_own(tmp_path: Path) -> None:
-    said = refused(tmp_path, HEAD + "each: {gpu: 1}\nreplicas: 2\nroles: [{image: a/c, gpus: 1, eech: {}}]\n")
-    assert "Did you mean each?" in said, "eech, within a role"
-    assert said.count("Move it to an item of roles") == 2, "each and replicas"
-    assert "Move it to the top of the definition." in said, "image"
+    reply = refused(
+        tmp_path, HEAD + "each: {gpu: 1}\nreplicas: 2\nroles: [{image: a/c, gpus: 1, eech: {}}]\n"
+    )
+    assert "Did you mean each?" in reply, "eech, within a role"
+    assert reply.count("Move it to an item of roles") == 2, "each and replicas"
+    assert "Move it to the top of the definition." in reply, "image"
 
 
 def test_no_hint_repeats_the_name_itself(tmp_path: Path) -> None:
@@ -82,8 +84,8 @@ def test_no_hint_repeats_the_name_itself(tmp_path: Path) -> None:
     ],
 )
 def test_a_key_that_stands_twice_is_an_error_with_both_lines(tmp_path: Path, text: str, key: str) -> None:
-    said = refused(tmp_path, HEAD + text)
-    assert said.startswith(f"Duplicate key {key}. ") and "t.yml:" in said and "first at line" in said
+    reply = refused(tmp_path, HEAD + text)
+    assert reply.startswith(f"Duplicate key {key}. ") and "t.yml:" in reply and "first at line" in reply
 
 
 def test_a_merge_may_be_overridden(tmp_path: Path) -> None:

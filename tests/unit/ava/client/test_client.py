@@ -194,7 +194,7 @@ def test_a_line_with_other_separators_than_a_line_feed_is_one(served: Served, an
     served.admit(run.id)
     name = ann.pods(run.id)[0].name
     text = "a\N{LINE SEPARATOR}b\N{PARAGRAPH SEPARATOR}c\x85d\x0be\x0cf\x1cg\rh"
-    served.logs.lines = [LogLine(NANO + n * 1000, name, said) for n, said in enumerate((text, "", "x"))]
+    served.logs.lines = [LogLine(NANO + n * 1000, name, reply) for n, reply in enumerate((text, "", "x"))]
     assert [x.text for x in ann.logs(run.id)] == [text, "", "x"]
     served.logs.later = [LogLine(NANO + 10**9, name, text)]
     threading.Timer(0.5, served.finish, [run.id]).start()

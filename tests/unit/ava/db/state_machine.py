@@ -262,7 +262,7 @@ class LedgerMachine(RuleBasedStateMachine):
             rows = {row.id: row for row in connection.execute(select(runs))}
             booked = connection.execute(select(charges)).all()
             shared = [(t, row) for t in (groups, queues) for row in connection.execute(select(t))]
-            told = connection.execute(select(messages)).all()
+            report = connection.execute(select(messages)).all()
         still = [c for c in booked if c.ended is None]
         for table, row in shared:
             column = "group_name" if table is groups else "queue"
@@ -278,7 +278,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert all(getattr(charge, part) == getattr(run, part) for part in PARTS)
             assert (charge.group_name, charge.user_name) == (run.group_name, run.owner)
             assert (charge.began, charge.ended) == (run.admitted, run.finished)
-        self.messages_are_right(rows, Counter((m.topic, m.kind, m.object) for m in told))
+        self.messages_are_right(rows, Counter((m.topic, m.kind, m.object) for m in report))
         return rows
 
     def messages_are_right(self, rows, told) -> None:

@@ -28,8 +28,8 @@ def bench(world, disk=4 * GIB, name="bench", owner="ann"):
 
 def start(world, id, key, **more):
     spec = world.store.definition(id).spec
-    said = {"queue": "default", "priority": 50, "cluster": "default"} | more
-    return world.store.submit(id, key, NOW, asks=ONE, spec=spec, **said)
+    report = {"queue": "default", "priority": 50, "cluster": "default"} | more
+    return world.store.submit(id, key, NOW, asks=ONE, spec=spec, **report)
 
 
 def run_once(world, id, key, **more):

@@ -76,8 +76,8 @@ def test_data_that_was_taken_back_comes_to_no_further_replica_and_no_other_code(
     store = world.store
     data = store.add_data_set("ann", "faces", {"kind": "folder"}, NOW).id
     store.share(data, by, {"user": "bob", "group": "vision"}[by], NOW)
-    said = spec(data_sets=[{"name": data}])
-    run = serve(world, said)
+    reply = spec(data_sets=[{"name": data}])
+    run = serve(world, reply)
     assert store.scale_service(run, 3, NOW).wanted == 3
     store.unshare(data, by, {"user": "bob", "group": "vision"}[by])
     assert code(store.scale_service, run, 4, NOW) == (409, "data-set-revoked")

@@ -31,10 +31,10 @@ def test_groups_come_in_pages_by_name_all_or_a_users(world):
 def test_membership_twice_does_no_harm(world):
     world.person("bob")
     world.store.add_member("vision", "bob", NOW)
-    told = world.kinds(Topic.OPERATOR)
+    report = world.kinds(Topic.OPERATOR)
     world.store.add_member("vision", "bob", later(1))
     assert [u.name for u in world.store.members("vision")] == ["ann", "bob"]
-    assert world.kinds(Topic.OPERATOR) == told
+    assert world.kinds(Topic.OPERATOR) == report
 
 
 def test_the_default_becomes_the_oldest_membership_left(world):

@@ -185,6 +185,6 @@ def test_trouble_is_told_once(world):
     store, run = world.store, running(world)
     for text in ("bad", "bad", "", "bad"):
         store.service_trouble(run, text, NOW)
-    told = [m.payload["reason"] for m in store.open_messages(Topic.NOTICE) if m.kind == "run-trouble"]
-    assert told == ["bad", "bad"]
+    reports = [m.payload["reason"] for m in store.open_messages(Topic.NOTICE) if m.kind == "run-trouble"]
+    assert reports == ["bad", "bad"]
     assert store.service(run).trouble == "bad"

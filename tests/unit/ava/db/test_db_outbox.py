@@ -37,12 +37,12 @@ def test_what_is_refused_tells_nobody(world):
     before = [world.kinds(t) for t in Topic]
     run = world.submit()
     world.store.set_quota("vision", world.store.group("vision").quota, NOW)
-    told = [world.kinds(t) for t in Topic]
-    assert told != before
+    reports = [world.kinds(t) for t in Topic]
+    assert reports != before
     world.store.put_queue("default", NOW, quota=type(world.store.group("vision").quota)(0, 0, 0))
-    told = [world.kinds(t) for t in Topic]
+    reports = [world.kinds(t) for t in Topic]
     assert world.store.admit(run.id, NOW)
-    assert [world.kinds(t) for t in Topic] == told
+    assert [world.kinds(t) for t in Topic] == reports
 
 
 def test_a_message_wakes_who_waits_for_its_topic(world):

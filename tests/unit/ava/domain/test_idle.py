@@ -28,14 +28,14 @@ def hours(count: float) -> datetime:
 def test_the_user_is_told_then_it_is_stopped() -> None:
     assert step(RUN, BENCH, RULE, hours(5.9), busy=False) is Step.NOTHING
     assert step(RUN, BENCH, RULE, hours(6), busy=False) is Step.WARN
-    told = replace(BENCH, warned=hours(6))
-    assert step(RUN, told, RULE, hours(7.9), busy=False) is Step.NOTHING
-    assert step(RUN, told, RULE, hours(8), busy=False) is Step.STOP
+    text = replace(BENCH, warned=hours(6))
+    assert step(RUN, text, RULE, hours(7.9), busy=False) is Step.NOTHING
+    assert step(RUN, text, RULE, hours(8), busy=False) is Step.STOP
 
 
 def test_nobody_is_stopped_without_the_whole_time_after_the_word() -> None:
-    told = replace(BENCH, warned=hours(20))
-    assert step(RUN, told, RULE, hours(21.9), busy=False) is Step.NOTHING
+    text = replace(BENCH, warned=hours(20))
+    assert step(RUN, text, RULE, hours(21.9), busy=False) is Step.NOTHING
 
 
 def test_who_was_at_work_begins_anew() -> None:

@@ -54,8 +54,8 @@ def test_memory_is_named_as_the_cause_whatever_the_exit_code(exit_code):
 
 
 def test_an_eviction_is_told_as_one():
-    said = {"reason": "Evicted", "message": "The node was low on resource: memory."}
-    assert shown(137, "Error", status=said).reason == "Evicted"
+    report = {"reason": "Evicted", "message": "The node was low on resource: memory."}
+    assert shown(137, "Error", status=report).reason == "Evicted"
 
 
 @pytest.mark.parametrize("exit_code", [0, 1, 143])

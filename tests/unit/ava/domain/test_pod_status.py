@@ -32,9 +32,9 @@ def waiting(reason: str, said: str = "") -> dict[str, object]:
 def after(seconds: int, *looks: tuple[int, str, str]) -> str:
     """Return the phase after looks (second, reason, text) and so many seconds."""
     known = None
-    for second, reason, said in (*looks, (seconds, *looks[-1][1:])):
+    for second, reason, reply in (*looks, (seconds, *looks[-1][1:])):
         now = NOW + timedelta(seconds=second)
-        merged = merge(known, read(waiting(reason, said), now))
+        merged = merge(known, read(waiting(reason, reply), now))
         assert merged is not None
         known = settle(merged, now, IMAGE, START)
     assert known is not None

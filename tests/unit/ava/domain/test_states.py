@@ -235,5 +235,5 @@ def test_a_scripts_own_126_and_127_are_its_exit_code(code):
 
 
 def test_a_pods_own_words_are_one_short_line():
-    said = explain(pod("Failed", exit_code=1, message="line\n\x1b[31mred\0 " + "x" * 5000))
-    assert said.isprintable() and len(said) < 450
+    reply = explain(pod("Failed", exit_code=1, message="line\n\x1b[31mred\0 " + "x" * 5000))
+    assert reply.isprintable() and len(reply) < 450

@@ -352,8 +352,8 @@ def test_two_do_not_send_one_file_at_once(site):
 def test_who_says_so_is_told_before_sending_that_a_name_is_taken(site):
     (site.data / "there").write_text("x")
     name = base64.b64encode(b"there").decode()
-    for said, status in (("MA==", 409), ("MQ==", 201)):
-        head = {"upload-length": "1", "upload-metadata": f"filename {name},replace {said}"}
+    for reply, status in (("MA==", 409), ("MQ==", 201)):
+        head = {"upload-length": "1", "upload-metadata": f"filename {name},replace {reply}"}
         assert site.ask("POST", f"{site.id}/uploads", headers=head).status_code == status
     fresh = base64.b64encode(b"new/folder/file").decode()
     head = {"upload-length": "1", "upload-metadata": f"filename {fresh},replace MA=="}

@@ -89,14 +89,14 @@ class FakeApi:
         self.log.append((request.method, request.path))
         try:
             if self.before is not None:
-                said = self.before(request.method, request.path)
-                if asyncio.iscoroutine(said):
-                    await said
+                answer = self.before(request.method, request.path)
+                if asyncio.iscoroutine(answer):
+                    await answer
             reply = await self._route(request)
             if self.after is not None:
-                said = self.after(request.method, request.path)
-                if asyncio.iscoroutine(said):
-                    await said
+                answer = self.after(request.method, request.path)
+                if asyncio.iscoroutine(answer):
+                    await answer
         except Fault as fault:
             return _json(
                 {"kind": "Status", "code": fault.code, "reason": fault.reason, "message": str(fault)},

@@ -21,15 +21,17 @@ def with_mirror(test, **settings):
         async with api.serve() as access, Client(access, timeout=2.0) as client:
             await client.create(NAMESPACES, {"metadata": {"name": "x"}})
             mirror = Informer(client, PODS, **{"seconds": 1, "slack": 0.5} | settings)
-            told = []
+            reports = []
             mirror.listen(
-                lambda old, new: told.append((old and old["metadata"]["uid"], new and new["metadata"]["uid"]))
+                lambda old, new: reports.append(
+                    (old and old["metadata"]["uid"], new and new["metadata"]["uid"])
+                )
             )
             task = asyncio.create_task(mirror.run())
             try:
                 async with asyncio.timeout(20):
                     await mirror.synced.wait()
-                    await test(api, client, mirror, told)
+                    await test(api, client, mirror, reports)
             finally:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):

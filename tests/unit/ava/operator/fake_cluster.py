@@ -44,14 +44,14 @@ def start(
     store: Database, *, kind: Kind = Kind.TRAINING, name: str = "train", admit: bool = True, **spec: Any
 ) -> Run:
     """Return a new run, admitted."""
-    said = Spec.model_validate({"image": "i", "kind": kind.value} | spec)
-    document = said.model_dump(mode="json")
+    reply = Spec.model_validate({"image": "i", "kind": kind.value} | spec)
+    document = reply.model_dump(mode="json")
     definition = store.save_definition("ann", kind, name, document, now(), replace=True)
     run = store.submit(
         definition.id,
         f"key-{next(_keys)}",
         now(),
-        asks=said.asks(),
+        asks=reply.asks(),
         spec=document,
         queue="default",
         priority=50,

@@ -66,8 +66,8 @@ def test_a_run_that_ended_while_the_operator_was_away_is_billed_until_its_pods_e
         began = room.run(run).started
         for pod in room.pods(run):
             end = (began + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-            said = {"name": "main", "state": {"terminated": {"exitCode": 0, "finishedAt": end}}}
-            status = {**pod["status"], "phase": "Succeeded", "containerStatuses": [said]}
+            report = {"name": "main", "state": {"terminated": {"exitCode": 0, "finishedAt": end}}}
+            status = {**pod["status"], "phase": "Succeeded", "containerStatuses": [report]}
             await room.api.put("pods", {**pod, "status": status})
         await asyncio.sleep(2.5)
         async with operating(room.client, store):

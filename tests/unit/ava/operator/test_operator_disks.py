@@ -67,15 +67,15 @@ class Makers:
         while True:
             by_node = {name: {} for name in self.room.nodes.names}
             for claim in claims(self.room) if self.works else ():
-                said = claim["metadata"]["annotations"]
-                size = said.get("avadm.io/size") or claim["spec"]["resources"]["requests"]["storage"]
-                by_node[said["avadm.io/local-node"]][f"pvc-{claim['metadata']['uid']}"] = int(size[:-2])
+                reply = claim["metadata"]["annotations"]
+                size = reply.get("avadm.io/size") or claim["spec"]["resources"]["requests"]["storage"]
+                by_node[reply["avadm.io/local-node"]][f"pvc-{claim['metadata']['uid']}"] = int(size[:-2])
                 bound = {"status": {"phase": "Bound"}}
                 meta = claim["metadata"]
                 await self.room.client.patch(CLAIMS, meta["name"], bound, meta["namespace"], sub="status")
             for name, there in by_node.items():
-                told = {VOLUMES: json.dumps({"free": self.free * 1024, "volumes": there})}
-                await self.room.client.patch(NODES, name, {"metadata": {"annotations": told}})
+                report = {VOLUMES: json.dumps({"free": self.free * 1024, "volumes": there})}
+                await self.room.client.patch(NODES, name, {"metadata": {"annotations": report}})
             await asyncio.sleep(0.05)
 
 
@@ -119,16 +119,16 @@ def test_it_grows_while_its_workbench_runs_and_what_is_in_the_way_is_told(store,
             await room.until(lambda: store.disk(run.definition).size == 3 * GIB)
             assert claims(room)[0]["metadata"]["annotations"]["avadm.io/size"] == "3072Mi"
             makers.works, makers.free = False, 1
-        told = json.dumps({"free": 1024, "volumes": {f"pvc-{claims(room)[0]['metadata']['uid']}": 3072}})
+        report = json.dumps({"free": 1024, "volumes": {f"pvc-{claims(room)[0]['metadata']['uid']}": 3072}})
         node = store.disk(run.definition).node
-        await room.client.patch(NODES, node, {"metadata": {"annotations": {VOLUMES: told}}})
+        await room.client.patch(NODES, node, {"metadata": {"annotations": {VOLUMES: report}}})
         store.grow_disk(run.definition, 7 * GIB)
         await room.until(lambda: store.disk(run.definition).trouble)
         assert store.disk(run.definition).trouble == f"The node {node} has 1 GiB left, 4 GiB more are wanted."
         store.grow_disk(run.definition, 3 * GIB)
         await room.until(lambda: not store.disk(run.definition).trouble)
-        said = claims(room)[0]["metadata"]["annotations"]["avadm.io/size"]
-        assert (said, store.disk(run.definition).promised) == ("3072Mi", 7 * GIB), (
+        reply = claims(room)[0]["metadata"]["annotations"]["avadm.io/size"]
+        assert (reply, store.disk(run.definition).promised) == ("3072Mi", 7 * GIB), (
             "counts until it is settled"
         )
         await room.until(lambda: not store.open_disks("default"))

@@ -47,9 +47,9 @@ class Database:
             if self._fuse.blown.is_set():
                 raise Killed
             self._fuse.step(name, after=False)
-            said = real(*args, **named)
+            reply = real(*args, **named)
             self._fuse.step(name, after=True)
-            return said
+            return reply
 
         return call
 
@@ -64,9 +64,9 @@ def fused(client, fuse):
         if fuse.blown.is_set():
             raise Killed
         fuse.step(path, after=False)
-        said = await real(method, path, **named)
+        reply = await real(method, path, **named)
         fuse.step(path, after=True)
-        return said
+        return reply
 
     twin = client.guarded(lambda: None)
     twin.request = request

@@ -31,15 +31,15 @@ def document(**more):
 
 
 def config(**more):
-    said = settings(drain=0.3).model_dump()
-    said["services"] = {
+    reply = settings(drain=0.3).model_dump()
+    reply["services"] = {
         "domain": "services.test",
         "notes": {"traefik.ingress.kubernetes.io/router.tls": "true"},
         "middlewares": {"group": "members@file", "public": "anybody@file"},
     }
-    said["network"]["web"] = [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
-    said["network"]["scrapers"] = [{"ipBlock": {"cidr": "10.0.0.2/32"}}]
-    return Config.model_validate(said | more)
+    reply["network"]["web"] = [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
+    reply["network"]["scrapers"] = [{"ipBlock": {"cidr": "10.0.0.2/32"}}]
+    return Config.model_validate(reply | more)
 
 
 def serving(room, run):

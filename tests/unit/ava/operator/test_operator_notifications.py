@@ -50,15 +50,17 @@ def deliver(store, test, *, hook=True, tmp_path=None):
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        said = {"mail": {"host": "127.0.0.1", "port": smtp.port, "sender": "ava@example.org", "tls": "none"}}
+        report = {
+            "mail": {"host": "127.0.0.1", "port": smtp.port, "sender": "ava@example.org", "tls": "none"}
+        }
         if hook:
             (tmp_path / "secret").write_text("s3cret\n")
-            said["webhook"] = {
+            report["webhook"] = {
                 "url": f"http://127.0.0.1:{runner.addresses[0][1]}/hook",
                 "secret_file": str(tmp_path / "secret"),
             }
         threads = DbExecutor(2)
-        courier = Notifier(store, threads, Notices.model_validate(said), Metrics("default"))
+        courier = Notifier(store, threads, Notices.model_validate(report), Metrics("default"))
         try:
             await test(courier, box, posts, status)
         finally:
@@ -173,9 +175,9 @@ def test_the_owner_of_an_idle_workbench_hears_when_it_is_stopped(store, tmp_path
         until = now() + timedelta(hours=2)
         assert store.workbench_warned(run.id, now(), until)
         assert await courier.deliver(now()) == 0
-        said = json.loads(posts[0][0])
-        assert (said["kind"], said["outcome"]) == ("bench-idle", None)
-        assert until.isoformat() in said["reason"]
+        reply = json.loads(posts[0][0])
+        assert (reply["kind"], reply["outcome"]) == ("bench-idle", None)
+        assert until.isoformat() in reply["reason"]
         assert "Subject: workbench bench: idle" in box.mails[0].content.decode()
 
     deliver(store, test, tmp_path=tmp_path)

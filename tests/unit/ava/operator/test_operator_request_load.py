@@ -34,9 +34,9 @@ def clock():
 
 def say(load, clock, *seconds):
     """Have all controllers tell so many requests, ten seconds apart."""
-    for n, told in enumerate(seconds):
+    for n, report in enumerate(seconds):
         clock.now += 10 if n else 0
-        for url, value in zip(load.urls, told, strict=True):
+        for url, value in zip(load.urls, report, strict=True):
             load.put(url, {NAME: value})
 
 

@@ -103,9 +103,9 @@ def test_pods_of_the_next_attempt_wait_until_the_last_of_this_one_is_gone(store)
         real = room.api._write
 
         async def write(plural, key, thing, kind):
-            said = await real(plural, key, thing, kind)
+            reply = await real(plural, key, thing, kind)
             most.append(len(room.api.all("pods")))
-            return said
+            return reply
 
         room.api._write = write
         roles = [{"name": "a", "command": ["exit-1"]}, {"name": "b", "replicas": 3, "command": ["sleep"]}]

@@ -30,12 +30,12 @@ async def fails(room, run, text):
     await room.client.patch(
         PODS, meta["name"], {"status": {"startTime": stamp()}}, meta["namespace"], sub="status"
     )
-    for second, said in enumerate((WORDS + text, "timeout expired waiting for volumes to attach/mount")):
+    for second, reply in enumerate((WORDS + text, "timeout expired waiting for volumes to attach/mount")):
         event = {
             "metadata": {"name": f"e{second}", "namespace": meta["namespace"]},
             "involvedObject": {"uid": meta["uid"]},
             "reason": "FailedMount",
-            "message": said,
+            "message": reply,
             "lastTimestamp": f"2026-11-24T10:00:0{second}Z",
         }
         await room.api.put("events", event)

@@ -18,9 +18,9 @@ def config(tmp_path):
     path = tmp_path / "keys"
     path.write_bytes(Fernet.generate_key())
     doors = [{"namespaceSelector": {"matchLabels": {"app": "ava"}}}]
-    said = settings()
-    network = said.network.model_copy(update={"doors": tuple(doors)})
-    return said.model_copy(update={"sealing_keys": path, "network": network})
+    reply = settings()
+    network = reply.network.model_copy(update={"doors": tuple(doors)})
+    return reply.model_copy(update={"sealing_keys": path, "network": network})
 
 
 def bench(store, **more):
@@ -98,8 +98,8 @@ def test_changed_keys_reach_the_pod(store, config):
         store.delete_key("ann", "ssh", "laptop")
         await room.until(lambda: data(room, run)["authorized_keys"] == f"{TWO}\n")
         secret = next(s for s in room.api.all("secrets") if s["metadata"]["name"].endswith("-bench"))
-        said = secret["metadata"]["annotations"][KEYS]
-        await room.until(lambda: room.pods(run)[0]["metadata"]["annotations"].get(KEYS) == said)
+        reply = secret["metadata"]["annotations"][KEYS]
+        await room.until(lambda: room.pods(run)[0]["metadata"]["annotations"].get(KEYS) == reply)
         assert "PRIVATE KEY" in data(room, run)["host_key"]
 
     in_room(store, test, config=config)

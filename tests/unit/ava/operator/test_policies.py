@@ -41,11 +41,11 @@ def state(role, index, phase, **more):
 
 
 def ask(roles, states, present=None, *, attempt=0, stop=None, now=NOW, **spec):
-    said = Spec.model_validate({"image": "i", "roles": roles} | spec)
+    reply = Spec.model_validate({"image": "i", "roles": roles} | spec)
     known = {(s.role, s.index): s for s in states}
     return decide(
-        run(said, attempt, stop),
-        said,
+        run(reply, attempt, stop),
+        reply,
         known,
         known.keys() if present is None else present,
         now,
@@ -68,25 +68,25 @@ ONE = [{"name": "worker"}]
     ],
 )
 def test_each_policy(policy, retries, attempt, wanted):
-    said = ask(
+    reply = ask(
         [{"name": "worker", "policy": policy}],
         [state("worker", 0, "Failed")],
         attempt=attempt,
         retries=retries,
     )
-    assert said.outcome is wanted if isinstance(said, Finish) else isinstance(said, wanted)
-    assert getattr(said, "now", False) is (policy == "delete")
+    assert reply.outcome is wanted if isinstance(reply, Finish) else isinstance(reply, wanted)
+    assert getattr(reply, "now", False) is (policy == "delete")
 
 
 @pytest.mark.parametrize("policy, wanted", [("restart-run", Outcome.LOST), ("abort", Outcome.ABORTED)])
 def test_a_pod_that_had_a_node_and_is_gone_was_lost(policy, wanted):
-    said = ask([{"name": "worker", "policy": policy}], [state("worker", 0, "Running")], present=())
-    assert said.outcome is wanted
+    reply = ask([{"name": "worker", "policy": policy}], [state("worker", 0, "Running")], present=())
+    assert reply.outcome is wanted
 
 
 def test_a_pod_that_never_had_a_node_is_made_again_without_a_failure():
-    said = ask(ONE, [state("worker", 0, "Pending", node="")], present=())
-    assert said == Proceed({("worker", 0): 0})
+    reply = ask(ONE, [state("worker", 0, "Pending", node="")], present=())
+    assert reply == Proceed({("worker", 0): 0})
 
 
 def test_what_the_end_did_to_the_others_is_no_new_cause():
@@ -128,8 +128,8 @@ def test_a_pod_is_replaced_with_one_more_on_its_count_until_it_is_enough():
 )
 def test_whose_success_is_the_runs(distributed, roles, succeeded, wanted):
     states = [state(name, 0, "Succeeded" if name in succeeded else "Running") for name in roles]
-    said = ask([{"name": name} for name in roles], states, distributed=distributed)
-    assert isinstance(said, Finish) is wanted
+    reply = ask([{"name": name} for name in roles], states, distributed=distributed)
+    assert isinstance(reply, Finish) is wanted
 
 
 @pytest.mark.parametrize("policy", ["restart-run", "restart-pod", "abort", "delete"])
@@ -147,8 +147,10 @@ def test_a_pod_that_its_node_did_not_take_is_replaced_whatever_the_policy(policy
 def test_what_no_node_takes_fails_in_the_end_and_a_real_failure_beside_it_counts():
     refused = state("worker", 1, "Failed", reason="OutOfpods", restarts=3)
     roles = [{"name": "worker", "policy": "restart-run", "replicas": 2}]
-    said = ask(roles, [state("worker", 0, "Running"), refused])
-    assert isinstance(said, Finish) and said.outcome is Outcome.FAILED and "replaced 3 times" in said.reason
+    reply = ask(roles, [state("worker", 0, "Running"), refused])
+    assert (
+        isinstance(reply, Finish) and reply.outcome is Outcome.FAILED and "replaced 3 times" in reply.reason
+    )
     again = ask(
         roles, [state("worker", 0, "Failed"), state("worker", 1, "Failed", reason="OutOfpods")], retries=1
     )
@@ -156,11 +158,11 @@ def test_what_no_node_takes_fails_in_the_end_and_a_real_failure_beside_it_counts
 
 
 def test_a_time_limit_begins_when_all_pods_have_nodes_and_not_at_the_admission():
-    said = Spec.model_validate({"image": "i", "roles": ONE, "time_limit": 10})
+    reply = Spec.model_validate({"image": "i", "roles": ONE, "time_limit": 10})
     for started, now in (
         (None, NOW + timedelta(days=3)),
         (NOW + timedelta(days=3), NOW + timedelta(days=3, seconds=9)),
     ):
-        found = decide(run(said, started=started), said, {}, (), now)
+        found = decide(run(reply, started=started), reply, {}, (), now)
         assert isinstance(found, Proceed)
         assert found.until == (started and started + timedelta(seconds=10))

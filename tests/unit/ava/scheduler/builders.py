@@ -47,9 +47,9 @@ class Binds:
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         try:
-            said = self._answer(key, node)
-            if asyncio.iscoroutine(said):
-                await said
+            reply = self._answer(key, node)
+            if asyncio.iscoroutine(reply):
+                await reply
             await asyncio.sleep(0)
         finally:
             self.at_once -= 1

@@ -268,8 +268,8 @@ def test_what_stopping_pods_give_back_is_told_to_those_that_wait() -> None:
     before = schedule(cache.cluster, cache.gangs()).reasons
     cache.on_pod(old, old | {"metadata": old["metadata"] | {"deletionTimestamp": "2026-11-27T00:00:00Z"}})
     after = schedule(cache.cluster, cache.gangs()).reasons
-    ((said,),), ((then,),) = before.values(), after.values()
-    assert said.what == "1 node: GPU 0 free at most, 1 wanted."
+    ((reply,),), ((then,),) = before.values(), after.values()
+    assert reply.what == "1 node: GPU 0 free at most, 1 wanted."
     assert (
         then.what == "1 node: GPU 0 free at most, 1 wanted (4 more when pods that are stopping have ended)."
     )

@@ -12,13 +12,13 @@ from ava.scheduler.metrics import Metrics
 
 
 def test_errors_are_counted_from_zero_on_so_that_the_first_one_is_an_increase() -> None:
-    metrics, told = Metrics(), list[float | None]()
+    metrics, report = Metrics(), list[float | None]()
 
     async def work() -> None:
-        told.append(metrics.registry.get_sample_value("ava_scheduler_errors_total", {"part": "pools"}))
-        if len(told) == 1:
+        report.append(metrics.registry.get_sample_value("ava_scheduler_errors_total", {"part": "pools"}))
+        if len(report) == 1:
             raise missing("pool", "pool")
 
     acting = cast(Any, SimpleNamespace(_metrics=metrics))
     asyncio.run(LeaderSession._patiently(acting, "pools", work))
-    assert told == [0.0, 1.0]
+    assert report == [0.0, 1.0]

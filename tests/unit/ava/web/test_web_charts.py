@@ -61,13 +61,13 @@ def measured(tmp_path: Path) -> Any:
 def test_a_runs_charts_are_of_its_own_pods_alone(measured: Site, prometheus: Prometheus) -> None:
     ids = inhabit(measured)
     answer = Browser(measured).log_in("ann").ask("GET", f"/runs/{ids['running']}/charts")
-    told = answer.json()
-    assert [c["title"] for c in told["charts"]] == [
+    report = answer.json()
+    assert [c["title"] for c in report["charts"]] == [
         "GPU use of each of its cards, %",
         "CPU cores used",
         "Memory used",
     ]
-    assert told["live"] is True
+    assert report["live"] is True
     gpu, cpu, memory = (form["query"] for _, form in prometheus.asked)
     assert f'run:gpu_utilization:percent{{run="{ids["running"]}"}}' in gpu
     for query in (cpu, memory):

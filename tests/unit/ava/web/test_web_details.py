@@ -50,8 +50,10 @@ def test_the_audit_log_has_utc_times_and_names_and_is_filtered_by_action(site: S
     quota = {"gpu": 4, "cpu": 32_000, "memory": 2**38, "storage": None}
     assert site.call("PUT", "/groups/vision/quota", "root2", json=quota).status_code == 200
     page = root.open("/admin/audit?action=groups.quota").text
-    told = re.findall(r"<code>([^<]+)</code>", page[page.index('class="told"') :])
-    assert {"quota gpu: 4", "quota cpu: 32", "quota memory: 256 GiB", "quota storage: no limit"} <= set(told)
+    report = re.findall(r"<code>([^<]+)</code>", page[page.index('class="told"') :])
+    assert {"quota gpu: 4", "quota cpu: 32", "quota memory: 256 GiB", "quota storage: no limit"} <= set(
+        report
+    )
     assert site.call("GET", "/audit?action=none", "root2").json()["items"] == []
 
 

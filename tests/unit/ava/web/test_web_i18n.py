@@ -26,10 +26,10 @@ def catalogue(language: str) -> Catalog:
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_catalogue_has_every_text_and_no_other(language: str) -> None:
     codes = {f"missing: {code!r}" for code in (*TOOL["codes"](), *TOOL["sentences"]())}
-    said = TOOL["compare"](catalogue(language))
+    reply = TOOL["compare"](catalogue(language))
     # `scripts/web-words` writes new texts into the catalogues.
-    assert [line for line in said if line not in codes] == []
-    assert len([line for line in said if line in codes]) < 0.2 * len(codes)
+    assert [line for line in reply if line not in codes] == []
+    assert len([line for line in reply if line in codes]) < 0.2 * len(codes)
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -37,9 +37,9 @@ def test_a_translation_keeps_the_places_of_values(language: str) -> None:
     place = re.compile(r"%\(\w+\)s|%%")
     for message in catalogue(language):
         source = message.id[0] if isinstance(message.id, tuple) else message.id
-        said = message.string[0] if isinstance(message.string, tuple) else message.string
+        reply = message.string[0] if isinstance(message.string, tuple) else message.string
         assert not message.fuzzy or not source, source
-        assert sorted(place.findall(said)) == sorted(place.findall(source)), source
+        assert sorted(place.findall(reply)) == sorted(place.findall(source)), source
 
 
 def test_the_tool_finds_a_text_that_is_missing() -> None:

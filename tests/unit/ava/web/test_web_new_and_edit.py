@@ -28,10 +28,10 @@ def test_a_new_definition_never_replaces_one_and_an_edited_one_keeps_its_name(
     assert 'name="edit"' not in ann.open(f"/{plural}/new").text
     assert ann.send(f"/{plural}/new", form | {"do": "store"}).status_code == 303
     other = form | {"image": "registry.local/b:1"}
-    said = f"A {KINDS[plural]} named mine already exists."
-    assert said in ann.send(f"/{plural}/check", other, headers={"hx-request": "true"}).text
+    text = f"A {KINDS[plural]} named mine already exists."
+    assert text in ann.send(f"/{plural}/check", other, headers={"hx-request": "true"}).text
     answer = ann.send(f"/{plural}/new", other)
-    assert (answer.status_code, said in answer.text) == (409, True), answer.text
+    assert (answer.status_code, text in answer.text) == (409, True), answer.text
     assert stored() == {"mine": "registry.local/a:1"}
     assert not site.store.runs(owner="ann").items
     # The same again is no other one: a second click.

@@ -221,8 +221,8 @@ def test_a_workbench_shows_its_disk_and_what_is_in_the_way(site: Site) -> None:
     assert "of 4 GiB" in browser.open(f"/definitions/{one.id}").text
     site.store.set_quota("vision", Quota(8, 64_000, 2**40, disk=None), site.now)
     asks = Spec.model_validate(spec).asks()
-    said = {"queue": "default", "priority": 50, "cluster": "default"}
-    site.store.submit(one.id, "k", site.now, asks=asks, spec=spec, **said)
+    report = {"queue": "default", "priority": 50, "cluster": "default"}
+    site.store.submit(one.id, "k", site.now, asks=asks, spec=spec, **report)
     site.store.disk_seen(one.id, "w<b>1", 2 * GIB, "The node w<b>1 has 1 GiB left.")
     page = browser.open(f"/definitions/{one.id}").text
     assert "2 GiB of 4 GiB" in page

@@ -173,14 +173,14 @@ def test_of_empty_fields_nothing_is_said_before_the_form_is_sent(root):
     assert "Ready to" not in text
     sent = root.send("/data/new", {"source": "rbd", "name": "", "image": "faces", "snapshot": ""})
     assert sent.status_code == 422
-    assert {name for name, said in beside(sent.text).items() if said} == {"name", "snapshot"}
+    assert {name for name, reply in beside(sent.text).items() if reply} == {"name", "snapshot"}
 
 
 def test_a_site_without_a_source_says_so_at_once(tmp_path):
     site = web_site(tmp_path)
     root = Browser(site).log_in("root2")
-    for kind, said in (("rbd", "mount no block images"), ("nfs", "from this server"), ("hdfs", "this HDFS")):
-        assert said in root.open(f"/data/new?source={kind}").text, kind
+    for kind, reply in (("rbd", "mount no block images"), ("nfs", "from this server"), ("hdfs", "this HDFS")):
+        assert reply in root.open(f"/data/new?source={kind}").text, kind
     site.close()
 
 

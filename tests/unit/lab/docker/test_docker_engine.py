@@ -47,11 +47,11 @@ def test_started_where_none_answers(engine, proc):
 def test_stale_pid_files_are_removed_first(engine, proc, content):
     engine.pidfile.write_text(content)
     engine.containerd_pidfile.write_text(content)
-    said = Said()
-    assert engine.ensure(said)
+    reply = Said()
+    assert engine.ensure(reply)
     assert not engine.pidfile.exists()
     assert not engine.containerd_pidfile.exists()
-    assert "docker.pid" in said.notes[0]
+    assert "docker.pid" in reply.notes[0]
 
 
 def test_a_living_daemon_that_does_not_answer_yet_is_waited_for(engine, proc, monkeypatch):
@@ -94,12 +94,12 @@ def test_ends_the_one_that_it_started(engine, proc, started):
 )
 def test_stays_while_a_container_may_run(engine, proc, started, answer, why):
     proc.on("docker ps", *answer)
-    said = Said()
-    assert not engine.stop(said)
+    reply = Said()
+    assert not engine.stop(reply)
     assert start_ticks(started) is not None
-    assert why in said.notes[0]
+    assert why in reply.notes[0]
     proc.on("docker ps", "")
-    assert engine.stop(said), "the record is kept for the next time"
+    assert engine.stop(reply), "the record is kept for the next time"
 
 
 def test_a_pid_given_out_again_is_not_ended(tmp_path):

@@ -21,11 +21,11 @@ def choose(proc, tmp_path, said=None):
 
 
 def test_the_least_powerful_that_works_is_chosen(proc, tmp_path):
-    said = Said()
-    chosen = choose(proc, tmp_path, said)
+    reply = Said()
+    chosen = choose(proc, tmp_path, reply)
     assert "--privileged" not in chosen
     assert "SYS_TIME" in chosen
-    assert "capabilities" in said.notes[0]
+    assert "capabilities" in reply.notes[0]
 
 
 def test_where_a_capability_is_missing_the_next_is_tried(proc, tmp_path):

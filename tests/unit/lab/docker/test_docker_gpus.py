@@ -41,10 +41,10 @@ def test_only_gpu_nodes_have_its_names_and_the_drivers_unit():
 def test_a_build_that_fails_is_noted_and_the_lab_goes_on(tmp_path, monkeypatch):
     lack = Finding("no-go", "There is no Go.", remedy="Install one.")
     monkeypatch.setattr(provide.ArtifactProvider, "make", lambda self, artifacts, jobs: ([], [lack]))
-    said = Said()
-    assert gpus.program(said, ArtifactStore(tmp_path)) is None
-    assert "There is no Go." in said.notes[0]
-    assert "Install one." in said.notes[0]
+    reply = Said()
+    assert gpus.program(reply, ArtifactStore(tmp_path)) is None
+    assert "There is no Go." in reply.notes[0]
+    assert "Install one." in reply.notes[0]
 
 
 def test_what_was_built_is_used_again(tmp_path, monkeypatch):

@@ -18,11 +18,11 @@ def test_where_there_is_enough_nothing_is_said_or_done(tmp_path):
 
 def test_too_few_raise_the_limit_and_that_is_told(tmp_path):
     at = limit(tmp_path)
-    said = inotify.provide(LAB, left=lambda wanted: 3, limit=at)
+    reply = inotify.provide(LAB, left=lambda wanted: 3, limit=at)
     assert at.read_text() == "1024"
-    assert "from 128 to 1024" in said
-    assert "3 were left" in said
-    assert "take 72" in said  # 7 nodes x 6, 2 Prometheus x 5, 4 of Kubernetes x 5
+    assert "from 128 to 1024" in reply
+    assert "3 were left" in reply
+    assert "take 72" in reply  # 7 nodes x 6, 2 Prometheus x 5, 4 of Kubernetes x 5
 
 
 def test_a_limit_that_is_high_and_used_up_is_doubled(tmp_path):
@@ -31,11 +31,11 @@ def test_a_limit_that_is_high_and_used_up_is_doubled(tmp_path):
 
 
 def test_a_limit_that_may_not_be_raised_is_told_with_the_remedy(tmp_path):
-    said = inotify.provide(LAB, left=lambda wanted: 3, limit=tmp_path / "none" / "max_user_instances")
-    assert "3 inotify instances left" in said
-    assert "take 72" in said
-    assert "No such file" in said
-    assert "sysctl fs.inotify.max_user_instances=1024" in said
+    reply = inotify.provide(LAB, left=lambda wanted: 3, limit=tmp_path / "none" / "max_user_instances")
+    assert "3 inotify instances left" in reply
+    assert "take 72" in reply
+    assert "No such file" in reply
+    assert "sysctl fs.inotify.max_user_instances=1024" in reply
 
 
 def test_what_is_counted_is_given_back():

@@ -62,7 +62,7 @@ class FakeEngine:
 
 @pytest.fixture
 def it(tmp_path, monkeypatch):
-    proc, said = FakeProc(), Said()
+    proc, reply = FakeProc(), Said()
     folder = Folder(tmp_path / "lab")
     folder.make()
     folder.secrets()
@@ -74,8 +74,8 @@ def it(tmp_path, monkeypatch):
     monkeypatch.setattr(machine.image, "ensure", lambda *a: "avadm-node:1")
     monkeypatch.setattr(machine.inotify, "provide", lambda nodes: "")
     kernel, engine = FakeLoops(proc), FakeEngine(proc)
-    driver = DockerDriver(proc, CONFIG, folder, tmp_path / "caches", said)
-    return SimpleNamespace(proc=proc, said=said, folder=folder, kernel=kernel, engine=engine, driver=driver)
+    driver = DockerDriver(proc, CONFIG, folder, tmp_path / "caches", reply)
+    return SimpleNamespace(proc=proc, said=reply, folder=folder, kernel=kernel, engine=engine, driver=driver)
 
 
 def up(it):

@@ -83,12 +83,12 @@ NEEDED = {
 
 @pytest.mark.parametrize("case", NEEDED)
 def test_what_is_needed_is_done_and_nothing_else(tmp_path, conf, monkeypatch, case):
-    since, state, restart, reload, because, told = NEEDED[case]
+    since, state, restart, reload, because, report = NEEDED[case]
     age(conf, since, monkeypatch)
     systemd = Systemd(**state)
     unit = daemon(systemd, tmp_path)
     assert unit.ensure(restart, reload) == because
-    assert (systemd.told, bool(unit.actions)) == (told, bool(told))
+    assert (systemd.told, bool(unit.actions)) == (report, bool(report))
 
 
 @pytest.mark.parametrize("written", [0, 200], ids=["just now", "by a run that ended half-way"])

@@ -39,6 +39,6 @@ def test_a_daemon_that_this_node_cannot_ask_is_ready_when_it_refuses_and_not_whe
 ):
     ca, certificate, key = Signer().write(tmp_path, "daemon")
     with https(certificate, key, clients=ca if asks else None, newest=newest) as port:
-        said = refuses(f"https://127.0.0.1:{port}/", ca, timeout=1)
-    assert (said is None) is asks, said
+        reply = refuses(f"https://127.0.0.1:{port}/", ca, timeout=1)
+    assert (reply is None) is asks, reply
     assert refuses(f"https://127.0.0.1:{port}/", ca) is not None, "nobody is there any more"

@@ -55,9 +55,9 @@ def test_an_osd_is_read_from_the_disk_itself(machine, places, osds):
     ids=["label", "volume"],
 )
 def test_what_is_ceph_and_does_not_say_whose_is_told(machine, places):
-    said = marks(machine, *places)
-    assert said["osds"] == []
-    assert "at byte 0" in said["unread"]
+    reply = marks(machine, *places)
+    assert reply["osds"] == []
+    assert "at byte 0" in reply["unread"]
 
 
 def test_an_osd_on_a_partition_is_found(machine, monkeypatch):

@@ -51,11 +51,11 @@ def ask(request, tmp_path):
         tls = dict(zip(kinds, Signer().write(tmp_path, "daemon", None, address, names), strict=True))
         with https(tls["certificate"], tls["key"], b'{"peers": 2}', clients=tls["ca"], **more) as port:
             given = json.dumps(tls if shown else {"ca": tls["ca"]})
-            said = subprocess.run(
+            reply = subprocess.run(
                 [python, "-c", ASK, str(UTILS), f"https://{by}:{port}/", given, sight],
                 capture_output=True, text=True, check=True, env={**os.environ, "https_proxy": "http://127.0.0.1:1"},
             )  # fmt: skip
-        return json.loads(said.stdout)
+        return json.loads(reply.stdout)
 
     return ask
 
@@ -86,9 +86,9 @@ def test_json_is_given_and_another_status_than_wanted_fails_with_what_was_said(t
     for body, more in ((b'{"a": 1}', {"json": {"a": 1}}), (b"OK", {})):
         with https(certificate, key, body) as port:
             url = f"https://127.0.0.1:{port}/"
-            said, _ = module("avadm_ask", url=url, tls={"ca": ca})
-            del said["invocation"]
-            assert said == {"status": 200, "changed": False, **more}
+            reply, _ = module("avadm_ask", url=url, tls={"ca": ca})
+            del reply["invocation"]
+            assert reply == {"status": 200, "changed": False, **more}
             refused, _ = module("avadm_ask", url=url, tls={"ca": ca}, status=[404])
     assert refused["failed"]
     assert refused["msg"] == f"{url} answers with 200, wanted 404: OK"

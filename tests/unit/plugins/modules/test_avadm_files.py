@@ -83,11 +83,11 @@ def test_a_secret_is_written_and_told_nowhere(tmp_path, given, wanted):
     path = tmp_path / "key"
     path.write_text("former-secret")
     files = [{"path": str(path), "mode": "0600", **given}]
-    result, said = module("avadm_files", files=files, _ansible_diff=True)
+    result, reply = module("avadm_files", files=files, _ansible_diff=True)
     assert (result["changed"], path.read_text()) == (True, wanted)
-    assert next(iter(given.values())) not in said
-    assert "former-secret" not in said
-    assert "present-secret" not in said
+    assert next(iter(given.values())) not in reply
+    assert "former-secret" not in reply
+    assert "present-secret" not in reply
     assert not module("avadm_files", files=files)[0]["changed"]
 
 

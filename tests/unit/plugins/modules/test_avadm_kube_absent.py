@@ -31,10 +31,10 @@ def absent(things, **more):
 
 def test_what_is_there_is_removed_in_order_and_waited_for():
     given, cluster = absent({"ava-system": ["ns/ava-system"], "--selector=a=b": ["ns/x", "ns/y"]})
-    told = given.remove(
+    report = given.remove(
         ["namespace ava-system", "namespaces a=b", "clusterrole none"], 60, sleep=lambda s: None
     )
-    assert told == ["ns/ava-system", "ns/x", "ns/y"]
+    assert report == ["ns/ava-system", "ns/x", "ns/y"]
     assert [one for one in cluster.asked if one[0] == "delete"] == [
         ("delete", "namespace", "ava-system"),
         ("delete", "namespaces", "--selector=a=b"),

@@ -82,8 +82,8 @@ def test_what_takes_too_long_is_told_with_what_its_pods_say():
 
     with pytest.raises(ReadyError, match="job migrate is not done"):
         wait(given, ["migrate"], [], 5, clock=lambda: now[0], sleep=later)
-    told = given.pods(["migrate"])
-    assert told == [
+    report = given.pods(["migrate"])
+    assert report == [
         "migrate-x: 0/4 nodes are available",
         "migrate-x: CrashLoopBackOff back-off",
         "  no pg_hba.conf entry",

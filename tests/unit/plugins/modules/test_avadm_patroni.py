@@ -72,8 +72,8 @@ def run(url, **more):
 
 
 def test_a_change_is_sent_once_by_the_user_of_the_interface(patroni):
-    said, _ = run(patroni)
-    assert (said["changed"], said["differing"]) == (True, ["ttl"])
+    reply, _ = run(patroni)
+    assert (reply["changed"], reply["differing"]) == (True, ["ttl"])
     assert Patroni.settings == {"ttl": 20, "loop_wait": 5}
     assert Patroni.asked == [("/config", "Basic cGF0cm9uaTp3b3Jk", 200)]
     assert run(patroni)[0]["changed"] is False
@@ -87,22 +87,22 @@ def test_nothing_is_sent_in_check_mode(patroni):
 
 def test_what_another_member_changes_meanwhile_is_looked_at_again(patroni):
     Patroni.answers[:] = [409]
-    said, _ = run(patroni)
-    assert (said["changed"], Patroni.settings["ttl"]) == (True, 20)
+    reply, _ = run(patroni)
+    assert (reply["changed"], Patroni.settings["ttl"]) == (True, 20)
     assert [status for *_, status in Patroni.asked] == [409, 200]
 
 
 @pytest.mark.parametrize("status", [401, 503])
 def test_a_refusal_is_told_with_what_was_not_changed_and_without_the_password(patroni, status):
     Patroni.answers[:] = [status]
-    said, text = run(patroni)
-    assert said["failed"]
-    assert f"did not change ttl: HTTP Error {status}" in said["msg"]
+    reply, text = run(patroni)
+    assert reply["failed"]
+    assert f"did not change ttl: HTTP Error {status}" in reply["msg"]
     assert "word" not in text.replace("password", "")
     assert len(Patroni.asked) == 1
 
 
 def test_no_answer_is_told(patroni):
-    said, _ = run("http://127.0.0.1:1")
-    assert said["failed"]
-    assert "does not tell its settings" in said["msg"]
+    reply, _ = run("http://127.0.0.1:1")
+    assert reply["failed"]
+    assert "does not tell its settings" in reply["msg"]

@@ -62,38 +62,38 @@ def test_a_file_that_says_nothing_else_asks_for_what_is_usual(path, unit, wanted
     ("asks", "told"), [({}, ["restart x.service"]), ({"on_change": "reload"}, ["reload x.service"])]
 )
 def test_a_changed_file_is_written_and_the_service_told_once(node, asks, told):
-    found, said = node.bring(node.file(**asks))
-    assert (found["changed"], found["because"], said) == (True, [str(node.conf)], told)
+    found, reply = node.bring(node.file(**asks))
+    assert (found["changed"], found["because"], reply) == (True, [str(node.conf)], told)
     assert node.conf.read_text() == "a\n"
     node.runs(-1)
     assert node.bring(node.file(**asks))[0]["changed"] is False
 
 
 def test_a_file_that_the_service_reads_by_itself_tells_it_nothing(node):
-    found, said = node.bring(node.file(on_change="none"))
-    assert (found["paths"], found["because"], said) == ([str(node.conf)], [], [])
+    found, reply = node.bring(node.file(on_change="none"))
+    assert (found["paths"], found["because"], reply) == ([str(node.conf)], [], [])
 
 
 def test_what_was_cut_off_between_the_file_and_the_restart_is_made_good(node):
     node.conf.parent.mkdir()
     node.conf.write_text("a\n")
     node.conf.chmod(0o644)
-    found, said = node.bring(node.file())
-    assert (found["paths"], said) == ([], ["restart x.service"])
+    found, reply = node.bring(node.file())
+    assert (found["paths"], reply) == ([], ["restart x.service"])
 
 
 def test_a_file_that_is_taken_away_is_a_change_too(node):
     node.conf.parent.mkdir()
     node.conf.write_text("a\n")
-    found, said = node.bring(node.file(state="absent"))
-    assert said == ["restart x.service"]
+    found, reply = node.bring(node.file(state="absent"))
+    assert reply == ["restart x.service"]
     assert (node.conf.exists(), found["keeps"]) == (False, [])
 
 
 def test_check_mode_says_it_all_and_does_nothing(node):
     folder = str(node.folder / "made")
     user = {"name": "nobody-yet", "home": "/"}
-    found, said = node.bring(
+    found, reply = node.bring(
         node.file(owner="nobody-yet"),
         user=user,
         folders=[{"path": folder, "owner": "nobody-yet"}],
@@ -102,15 +102,15 @@ def test_check_mode_says_it_all_and_does_nothing(node):
     )
     assert (found["actions"], found["paths"]) == (["login", "folder", "restart"], [str(node.conf)])
     assert [(one["before"], one["after"]) for one in found["diff"]] == [("", "a\n")]
-    assert (said, sorted(p.name for p in node.folder.iterdir())) == ([], ["bin", "told", "unit"])
+    assert (reply, sorted(p.name for p in node.folder.iterdir())) == ([], ["bin", "told", "unit"])
 
 
 def test_login_and_folders_are_there_before_the_files(node):
     folder = node.folder / "made"
     user = {"name": "nobody-yet", "home": "/nowhere"}
-    found, said = node.bring(user=user, folders=[{"path": str(folder), "mode": "0700"}])
+    found, reply = node.bring(user=user, folders=[{"path": str(folder), "mode": "0700"}])
     assert found["actions"] == ["login", "folder"]
-    assert said[0].endswith("--user-group --home-dir /nowhere --shell /usr/sbin/nologin nobody-yet")
+    assert reply[0].endswith("--user-group --home-dir /nowhere --shell /usr/sbin/nologin nobody-yet")
     assert (folder.stat().st_mode & 0o777) == 0o700
     assert node.bring(folders=[{"path": str(folder), "mode": "0700"}])[0]["changed"] is False
 
@@ -135,10 +135,10 @@ def test_what_a_package_starts_at_once_finds_its_files_and_whom_it_makes_owns_th
 
 def test_files_without_a_unit_run_nothing(node):
     given = {"name": None, "rolling": 1}
-    found, said = node.bring(
+    found, reply = node.bring(
         node.file(), {"path": "/etc/systemd/system/x-y.timer", "state": "absent"}, **given
     )
-    assert (found["changed"], found["keeps"], said) == (True, [], [])
+    assert (found["changed"], found["keeps"], reply) == (True, [], [])
     assert node.conf.read_text() == "a\n"
     assert not node.bring(node.file(), **given)[0]["changed"]
 
@@ -171,31 +171,31 @@ def test_a_secret_is_told_nowhere(node):
 
 def test_a_file_that_its_program_refuses_takes_nobodys_place(node):
     node.bring(node.file("good"))
-    found, said = node.bring(node.file("bad", validate="grep -q good %s"))
+    found, reply = node.bring(node.file("bad", validate="grep -q good %s"))
     assert found["failed"]
     assert "refuses it" in found["msg"]
-    assert (node.conf.read_text(), said) == ("good\n", [])
+    assert (node.conf.read_text(), reply) == ("good\n", [])
     assert node.bring(node.file("very good", validate="grep -q good %s"))[0]["changed"]
 
 
 @pytest.mark.parametrize("active", ["active", "inactive"])
 def test_only_what_runs_and_has_to_be_interrupted_waits_for_its_turn(node, active):
     node.runs(100, active)
-    found, said = node.bring(node.file(), rolling=1, health=["true"], own="me", peers=["you"])
+    found, reply = node.bring(node.file(), rolling=1, health=["true"], own="me", peers=["you"])
     if active == "inactive":
-        assert said == ["start x.service"]
+        assert reply == ["start x.service"]
         return
     assert {"waits": True, "answering": ["you"], "serving": True, "changed": False}.items() <= found.items()
-    assert (node.conf.exists(), said) == (False, [])
-    found, said = node.bring(node.file(), rolling=1, turn=True)
-    assert (found["changed"], said) == (True, ["restart x.service"])
+    assert (node.conf.exists(), reply) == (False, [])
+    found, reply = node.bring(node.file(), rolling=1, turn=True)
+    assert (found["changed"], reply) == (True, ["restart x.service"])
 
 
 def test_a_peer_that_does_not_serve_keeps_what_runs_from_its_restart(node):
     given = {"rolling": 1, "turn": True, "health": ["false"], "gate": ["you"], "timeout": 0}
-    found, said = node.bring(node.file(), **given)
+    found, reply = node.bring(node.file(), **given)
     assert "does not serve on another node" in found["msg"]
-    assert said == []
+    assert reply == []
 
 
 def test_what_the_node_lacks_is_asked_for_before_anything_is_done(monkeypatch):
@@ -228,10 +228,10 @@ def test_timers_run_beside_it_and_their_services_are_read_again(node, monkeypatc
         "pushed": [],
         "state": "running",
     }
-    told = []
+    reports = []
 
     def run_command(argv, **_):
-        told.append(" ".join(argv[1:3]) if argv[1] != "show" else "show")
+        reports.append(" ".join(argv[1:3]) if argv[1] != "show" else "show")
         return 0, "NeedDaemonReload=yes" if "t.service" in argv else "ActiveState=inactive", ""
 
     more = {"restart_on": [], "reload_on": [], "settings": None, "health": [], "gate": [], "user": None}
@@ -241,7 +241,7 @@ def test_timers_run_beside_it_and_their_services_are_read_again(node, monkeypatc
     service = avadm_service.Service(fake, check=False)
     monkeypatch.setattr(service.files, "bring", lambda entries: None)
     found = service.bring()
-    assert [t for t in told if t != "show"] == [
+    assert [t for t in reports if t != "show"] == [
         "daemon-reload", "enable x.service", "start x.service", "enable t.timer", "start t.timer",
     ]  # fmt: skip
     assert found["keeps"] == [("t.timer", "restart", units + "t.timer")]
@@ -250,6 +250,6 @@ def test_timers_run_beside_it_and_their_services_are_read_again(node, monkeypatc
 def test_what_is_to_stand_still_is_stopped_before_its_files_go(node):
     node.conf.parent.mkdir()
     node.conf.write_text("a\n")
-    found, said = node.bring(node.file(state="absent"), state="stopped")
-    assert (said, node.conf.exists()) == (["stop x.service", "disable x.service"], False)
+    found, reply = node.bring(node.file(state="absent"), state="stopped")
+    assert (reply, node.conf.exists()) == (["stop x.service", "disable x.service"], False)
     assert found["keeps"] == []

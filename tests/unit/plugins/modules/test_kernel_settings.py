@@ -46,24 +46,27 @@ def test_a_table_that_is_not_utf_8_and_swap_units_of_systemd(tmp_path):
     (tmp_path / "fstab").write_bytes(b"UUID=2 none swap sw,x=\xf6 0 0\n")
     env = stub(tmp_path / "bin/systemctl", "echo dev-sda2.swap generated\necho old.swap masked")
     fstab = str(tmp_path / "fstab")
-    told, said = module("avadm_swap_off", env, fstab=fstab, _ansible_check_mode=True)
-    assert not told.get("failed"), said
-    assert (told["commented"], told["masked"]) == (["UUID=2 none swap sw,x=\ufffd 0 0"], ["dev-sda2.swap"])
+    report, reply = module("avadm_swap_off", env, fstab=fstab, _ansible_check_mode=True)
+    assert not report.get("failed"), reply
+    assert (report["commented"], report["masked"]) == (
+        ["UUID=2 none swap sw,x=\ufffd 0 0"],
+        ["dev-sda2.swap"],
+    )
 
 
 @pytest.mark.parametrize("state", ["masked", "disabled", "static"])
 def test_a_swap_unit_that_cannot_be_masked_is_disabled_or_told(state):
-    told = []
+    reports = []
 
     def run(argv):
-        told.append(argv[1])
+        reports.append(argv[1])
         return int(argv[1] == "mask" and state != "masked"), f"x.swap {state}\n", "file exists"
 
     assert (swap.mask(run, ["x.swap"]) is not None) is (state == "static")
-    assert ("disable" in told) is (state != "masked")
-    told.clear()
+    assert ("disable" in reports) is (state != "masked")
+    reports.clear()
     assert swap.mask(run, []) is None
-    assert told == []
+    assert reports == []
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -72,12 +75,12 @@ def test_a_setting_that_the_kernel_does_not_have_is_an_error_where_the_kernel_is
     values = {"net.bridge.no-such-setting": 1}
     given = {"path": str(tmp_path / "s.conf"), "values": values, "own_kernel": own}
     given |= {"_ansible_remote_tmp": str(tmp_path), "_ansible_tmpdir": str(tmp_path)}
-    told, said = module("avadm_sysctl", **given)
-    assert bool(told.get("failed")) is own, said
-    assert told["refused"] == {"net.bridge.no-such-setting": "not in this kernel"}
+    report, reply = module("avadm_sysctl", **given)
+    assert bool(report.get("failed")) is own, reply
+    assert report["refused"] == {"net.bridge.no-such-setting": "not in this kernel"}
     assert (tmp_path / "s.conf").exists(), "set at the next boot, if it can be"
     if own:
-        assert "net.bridge.no-such-setting: not in this kernel" in told["msg"]
+        assert "net.bridge.no-such-setting: not in this kernel" in report["msg"]
 
 
 @pytest.mark.skipif(
@@ -93,5 +96,5 @@ def test_a_dry_run_tells_no_change_where_a_foreign_kernel_kept_its_value(tmp_pat
         "own_kernel": own,
         "_ansible_check_mode": True,
     }
-    told, said = module("avadm_sysctl", **given, _ansible_tmpdir=str(tmp_path))
-    assert told["changed"] is own, said
+    report, reply = module("avadm_sysctl", **given, _ansible_tmpdir=str(tmp_path))
+    assert report["changed"] is own, reply

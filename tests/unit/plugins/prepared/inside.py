@@ -245,8 +245,8 @@ def role(folder, names):
     done = play(folder, task, env=env, words=("-e", f"@{folder}/vars.json"))
     if done.returncode != 0:
         raise RuntimeError(done.stdout + done.stderr)
-    said = json.loads(answer.read_text()) if answer.exists() else {"msg": ""}
-    return said, (folder / "calls").read_text().splitlines()
+    reply = json.loads(answer.read_text()) if answer.exists() else {"msg": ""}
+    return reply, (folder / "calls").read_text().splitlines()
 
 
 class LocalFleet:

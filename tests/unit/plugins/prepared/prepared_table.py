@@ -42,7 +42,7 @@ def run(folder: Path) -> dict:
 def answers(result: dict) -> dict[str, str]:
     """Return what the role that makes OSDs said of each device; "" where it accepted it."""
     at_once = [name for name, device in DEVICES.items() if device.state != "later"]
-    said = {n: "; ".join(d["reasons"]) for n, d in zip(at_once, result["refused"]["devices"], strict=True)}
+    report = {n: "; ".join(d["reasons"]) for n, d in zip(at_once, result["refused"]["devices"], strict=True)}
     later = dict(
         re.findall(r"by_id \S*/scsi-TEST_(\w+) \(\S+?\): (.*?)(?=; by_id |\.$)", result["made"]["msg"])
     )
@@ -50,8 +50,8 @@ def answers(result: dict) -> dict[str, str]:
         raise RuntimeError(
             f"the role should have told of the devices that changed: {result['made']['msg']!r}"
         )
-    said.update(later)
-    return {name: said.get(name, "") for name in DEVICES}
+    report.update(later)
+    return {name: report.get(name, "") for name in DEVICES}
 
 
 def same(text: str) -> str:
@@ -68,7 +68,7 @@ def same(text: str) -> str:
 def table(result: dict) -> str:
     """Return the table in Markdown."""
     lines = ["| device | made by | the role's answer | preflight's |", "| --- | --- | --- | --- |"]
-    for name, said in answers(result).items():
+    for name, reply in answers(result).items():
         device = DEVICES[name]
         early = "; ".join(result["preflight"][name])
         early = re.sub(
@@ -76,8 +76,8 @@ def table(result: dict) -> str:
             "",
             early,
         )
-        verdict = f"refused: {same(said)}" if said else "**accepted**"
-        early = "the same" if early and same(early) in same(said) else same(early)
+        verdict = f"refused: {same(reply)}" if reply else "**accepted**"
+        early = "the same" if early and same(early) in same(reply) else same(early)
         lines.append(f"| {device.title} | {how(device)} | {verdict} | {early or 'nothing against it'} |")
     return "\n".join(lines) + "\n"
 

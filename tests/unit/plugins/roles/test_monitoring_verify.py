@@ -39,9 +39,9 @@ def test_a_prometheus_that_does_not_answer_yet_is_asked_again():
 
 
 def test_missing_targets_are_told_in_words():
-    told = task("prometheus", 1)["ansible.builtin.assert"]
-    right, have = known(1, lambda one: told["that"], "node", msg="OK (470 bytes)")
+    report = task("prometheus", 1)["ansible.builtin.assert"]
+    right, have = known(1, lambda one: report["that"], "node", msg="OK (470 bytes)")
     assert not right
-    said = value(told["fail_msg"], **have)
-    assert said.startswith("Prometheus knows 1 of 3 targets")
-    assert "max_user_instances" in said
+    reply = value(report["fail_msg"], **have)
+    assert reply.startswith("Prometheus knows 1 of 3 targets")
+    assert "max_user_instances" in reply

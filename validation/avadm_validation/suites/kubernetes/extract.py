@@ -203,10 +203,10 @@ def kube_gpus(inputs: Inputs, params: Params) -> float:
     Of its device files, those that it may open, and what nvidia-smi lists (which may be missing in a container without
     cards) it is the number furthest from ``wanted``.
     """
-    (told,) = (d for d in _lines(inputs) if d["pod"] == params["pod"])
-    counts = [len(told["devices"]), len(told["opens"])]
-    if told["listed"] is not None:
-        counts.append(told["listed"])
+    (report,) = (d for d in _lines(inputs) if d["pod"] == params["pod"])
+    counts = [len(report["devices"]), len(report["opens"])]
+    if report["listed"] is not None:
+        counts.append(report["listed"])
     elif params["wanted"]:
         return math.nan
     return float(max(counts, key=lambda n: abs(n - float(params["wanted"]))))
@@ -229,8 +229,8 @@ def kube_killed(inputs: Inputs, params: Params) -> float:
     if len(ends) != 1:
         return 0.0
     named = found[0].get("containerID", "").rpartition("/")[2]
-    told = bool(named) and ends[0].get("exitCode") == 137 and named in "".join(inputs.get("kernel", []))
-    return float(ends[0].get("reason") == "OOMKilled" or told)
+    report = bool(named) and ends[0].get("exitCode") == 137 and named in "".join(inputs.get("kernel", []))
+    return float(ends[0].get("reason") == "OOMKilled" or report)
 
 
 @extractor()

@@ -119,10 +119,10 @@ def kube_other_limits(inputs: Inputs, params: Params) -> float:
 
     NaN where one told none and no other runs with other values: then it is not known.
     """
-    told = {d["node"]: d["kept"] for d in _lines(inputs, "kept") if d["kept"] is not None}
+    report = {d["node"]: d["kept"] for d in _lines(inputs, "kept") if d["kept"] is not None}
     wanted, nodes = {key: pairs(text) for key, text in params.items()}, _wanted(inputs)
-    other = sum(any(told[n].get(k) != v for k, v in wanted.items()) for n in nodes if n in told)
-    return float(other) if other or all(n in told for n in nodes) else math.nan
+    other = sum(any(report[n].get(k) != v for k, v in wanted.items()) for n in nodes if n in report)
+    return float(other) if other or all(n in report for n in nodes) else math.nan
 
 
 @extractor()

@@ -29,8 +29,8 @@ def _named(inputs: Inputs, group: str, name: object) -> Any:
 
 
 def _told(inputs: Inputs, group: str, pod: object) -> Any:
-    (told,) = (d for d in _lines(inputs, group) if d["pod"] == pod)
-    return told
+    (report,) = (d for d in _lines(inputs, group) if d["pod"] == pod)
+    return report
 
 
 def _volume(inputs: Inputs, params: Params) -> str:
@@ -102,11 +102,11 @@ def kube_mounted(inputs: Inputs, params: Params) -> float:
 def kube_waits(inputs: Inputs, params: Params) -> float:
     """Return 1 if ``first`` runs, ``second`` does not, and an event of it says ``words``; else 0."""
     first, second = (_named(inputs, "pods", params[k]) for k in ("first", "second"))
-    told = any(
+    report = any(
         e["involvedObject"]["name"] == params["second"] and str(params["words"]) in e["message"]
         for e in _items(inputs, "events")
     )
-    return float(told and first["status"]["phase"] == "Running" and second["status"]["phase"] == "Pending")
+    return float(report and first["status"]["phase"] == "Running" and second["status"]["phase"] == "Pending")
 
 
 @extractor()

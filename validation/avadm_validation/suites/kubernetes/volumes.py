@@ -37,10 +37,10 @@ def name(kind: str, turn: int = 0) -> str:
 
 def digest(token: str, kind: str, mib: int) -> str:
     """Return the sha256 of what the first pod of a class writes: as `kubeagent write` makes it."""
-    told = hashlib.sha256()
+    report = hashlib.sha256()
     for i in range(mib):
-        told.update(hashlib.sha256(f"{token} {name(kind)} {i}".encode()).digest() * (MIB // 32))
-    return told.hexdigest()
+        report.update(hashlib.sha256(f"{token} {name(kind)} {i}".encode()).digest() * (MIB // 32))
+    return report.hexdigest()
 
 
 def claim(kube: KubeTarget, kind: str, mib: int) -> dict[str, Any]:

@@ -44,12 +44,12 @@ def ava_ways_in(inputs: Inputs, params: Params) -> float:
 
 def assigned(inputs: Inputs, run: str) -> dict[int, str]:
     """Return the cards that kubelet gave a run's pods, number to UUID, on the node of the group ``cards``."""
-    checkpoint, _, told = inputs["cards"][0].partition("\n--\n")
+    checkpoint, _, report = inputs["cards"][0].partition("\n--\n")
     pods = [p for text in inputs["table"] for p in json.loads(text)["items"]]
     mine = {p["metadata"]["uid"] for p in pods if p["metadata"]["labels"]["ava.io/run"] == run}
     if not mine:
         raise ValueError(f"no pod of {run}")
-    fields = [m.groups() for m in _FIELD.finditer(told)]
+    fields = [m.groups() for m in _FIELD.finditer(report)]
     uuids = [value for name, value in fields if name == "GPU UUID"]
     minors = [int(value) for name, value in fields if name == "Device Minor"]
     known = dict(zip(uuids, minors, strict=True))

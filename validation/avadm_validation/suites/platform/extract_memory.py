@@ -27,9 +27,9 @@ def ava_child_killed(inputs: Inputs, params: Params) -> float:
 @extractor()
 def ava_lived_on(inputs: Inputs, params: Params) -> float:
     """Return 1 if its parent continued afterwards, in the same pod, which runs and was never replaced, else 0."""
-    said, pods = _said(inputs), list(of(lines(inputs), "pod"))
-    end = next((i for i, text in enumerate(said) if text.startswith("child ")), len(said))
-    on = any(text.startswith("alive ") for text in said[end:])
+    reply, pods = _said(inputs), list(of(lines(inputs), "pod"))
+    end = next((i for i, text in enumerate(reply) if text.startswith("child ")), len(reply))
+    on = any(text.startswith("alive ") for text in reply[end:])
     well = bool(pods) and pods[-1]["phase"] == "Running" and not any(p["restarts"] for p in pods)
     return float(on and well)
 
@@ -57,5 +57,5 @@ def ava_neighbour(inputs: Inputs, params: Params) -> float:
 @extractor()
 def ava_pause(inputs: Inputs, params: Params) -> float:
     """Return the longest time, milliseconds, in which the neighbour did nothing."""
-    told = [json.loads(text) for text in _said(inputs, "neighbour") if text.startswith("{")]
-    return max(float(x["worst_gap_s"]) for x in told) * 1000
+    reports = [json.loads(text) for text in _said(inputs, "neighbour") if text.startswith("{")]
+    return max(float(x["worst_gap_s"]) for x in reports) * 1000

@@ -56,9 +56,9 @@ def holders(found: list[Line]) -> dict[str, Held]:
             for run in line["runs"]:
                 runs[run].stop = min(runs[run].stop, line["t"])
         elif line["do"] == "log":
-            said = [x.removeprefix("cards ").strip() for x in line["lines"] if x.startswith("cards ")]
-            if said and said[0]:
-                runs[line["run"]].card = f"{nodes.get(line['run'], '')} {said[0]}"
+            messages = [x.removeprefix("cards ").strip() for x in line["lines"] if x.startswith("cards ")]
+            if messages and messages[0]:
+                runs[line["run"]].card = f"{nodes.get(line['run'], '')} {messages[0]}"
     return runs
 
 
@@ -69,7 +69,7 @@ def stops(found: list[Line]) -> list[Stop]:
     not arrive), it is the run that was started to take its place, which could have no other: the rest of the node was full.
     """
     runs, done = holders(found), []
-    told = {line["run"] for line in of(found, "told")}
+    reports = {line["run"] for line in of(found, "told")}
     given_up = {line["run"] for line in of(found, "given-up")}
     for line in of(found, "stop"):
         if "kind" not in line:
@@ -84,7 +84,7 @@ def stops(found: list[Line]) -> list[Stop]:
             after = [runs.get(line["next"], Held()).running]
         first = min(after, default=math.inf)
         seconds = first - at if first > at else math.inf
-        well = line["run"] in told and (line["kind"] != "dead" or line["run"] in given_up)
+        well = line["run"] in reports and (line["kind"] != "dead" or line["run"] in given_up)
         done.append(Stop(line["kind"], seconds, well))
     return done
 

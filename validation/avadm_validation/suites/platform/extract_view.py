@@ -67,9 +67,9 @@ def ava_series_wrong(inputs: Inputs, params: Params) -> float:
     own = sorted(assigned(inputs, str(params["run"])).values())
     if not any(x["rows"] for x in of(found, "series")):
         return float(len(own) * len(LABELS))
-    told = _series(inputs)
-    wrong = sum(labels.get(key) != wanted[key] for labels, _ in told for key in LABELS)
-    return float(wrong + (sorted(labels.get("uuid", "") for labels, _ in told) != own))
+    report = _series(inputs)
+    wrong = sum(labels.get(key) != wanted[key] for labels, _ in report for key in LABELS)
+    return float(wrong + (sorted(labels.get("uuid", "") for labels, _ in report) != own))
 
 
 @extractor()
@@ -82,5 +82,5 @@ def ava_series_differ(inputs: Inputs, params: Params) -> float:
         if sample.name == "dcgm_gpu_utilization"
     }
     own = assigned(inputs, str(params["run"])).values()
-    told = {labels.get("uuid", ""): 100 * value for labels, value in _series(inputs)}
-    return max(abs(told[uuid] - exported[uuid]) for uuid in own)
+    report = {labels.get("uuid", ""): 100 * value for labels, value in _series(inputs)}
+    return max(abs(report[uuid] - exported[uuid]) for uuid in own)

@@ -90,11 +90,11 @@ class Journal:
     def pods_anew(self, run: str) -> None:
         """Keep the same of one run's pods that have changed since this was last asked."""
         for pod in self.user.pods(run):
-            said = pod.model_dump(include=TOLD)
-            if self.last.get(pod.name) != said:
-                self.last[pod.name] = said
+            reply = pod.model_dump(include=TOLD)
+            if self.last.get(pod.name) != reply:
+                self.last[pod.name] = reply
                 self.reasons.setdefault(run, set()).add(pod.reason)
-                self.note("pod", run=run, **said)
+                self.note("pod", run=run, **reply)
 
     def until(self, true: Callable[[Mapping[str, str]], bool], seconds: float) -> bool:
         """Look at the runs until something is true of their states; return whether it became so in time."""
@@ -118,9 +118,9 @@ class Journal:
 
         def all_there() -> bool:
             for run in sorted(left):
-                if said := self.said(run):
+                if reply := self.said(run):
                     left.discard(run)
-                    self.note("log", run=run, lines=said)
+                    self.note("log", run=run, lines=reply)
             return not left
 
         polling.until(all_there, seconds, every=2.0)

@@ -145,15 +145,15 @@ class _Watch:
             used, free = (_of(rows, self.node) for rows in asked(ctx, "panels", there.used, there.free))
             own = next((n for n in self.who.admin.cluster().nodes if n.name == self.node), None)
             node = self._table("pods")[self.node]
-            told: dict[str, Any] = {
+            report: dict[str, Any] = {
                 "panel": [used, free],
                 "platform": None if own is None else [own.capacity.gpu - own.free.gpu, own.free.gpu],
                 "pods": [node.size - node.free, node.free],
                 "ledger": self.who.user.group(self.who.groups[0]).used.gpu,
                 "charged": int(phase == "held"),
             }
-            self.journal.note("told", phase=phase, **told)
-            return agrees(told)
+            self.journal.note("told", phase=phase, **report)
+            return agrees(report)
 
         polling.until(look, float(ctx.params["told_s"]), every=EVERY_S)
 

@@ -106,9 +106,9 @@ def must_know(ctx: Context, node: str, feature: str) -> None:
         f"f=$(mktemp) && truncate -s 16M $f && {dry} $f >&2 && "
         f"if {dry} -O {feature} $f >&2; then echo known; else mkfs.ext4 -V 2>&1 | head -n 1; fi; r=$?; rm -f $f; exit $r"
     )
-    said = ctx.must(ctx.rec.run(node, probe, "feature")).stdout.strip()
-    if said != "known":
-        raise UnknownFeature(f"{said or 'mkfs.ext4'} on {node} does not know the feature {feature}")
+    text = ctx.must(ctx.rec.run(node, probe, "feature")).stdout.strip()
+    if text != "known":
+        raise UnknownFeature(f"{text or 'mkfs.ext4'} on {node} does not know the feature {feature}")
 
 
 @contextmanager

@@ -58,8 +58,8 @@ def kernel_mount_keeps_quotas():
     try:
         sh("mkdir -p /run/adm/q && setfattr -n ceph.quota.max_bytes -v 4194304 /run/adm/q")
         time.sleep(5)
-        told = sh("dd if=/dev/zero of=/mnt/cephfs/q/x bs=1M count=64 conv=fsync 2>&1 | head -1", False)
-        return need("quota" in told.lower(), told)
+        report = sh("dd if=/dev/zero of=/mnt/cephfs/q/x bs=1M count=64 conv=fsync 2>&1 | head -1", False)
+        return need("quota" in report.lower(), report)
     finally:
         sh("rm -rf /run/adm/q; umount /run/adm", False)
 
@@ -102,8 +102,8 @@ def ip_vs():
         sh("ip link add kube-ipvs0 type dummy && ip addr add 10.96.0.77/32 dev kube-ipvs0", False)
         sh("ipvsadm -A -t 10.96.0.77:80 -s rr && ipvsadm -a -t 10.96.0.77:80 -r 10.79.250.2:8080 -m")
         time.sleep(5)
-        told = sh("curl -s -o /dev/null -w '%{http_code}' --max-time 60 http://10.96.0.77/ceph.conf")
-        return need(told == "200", "status %s; %s" % (told, sh("ipvsadm -Ln").splitlines()[-1]))
+        report = sh("curl -s -o /dev/null -w '%{http_code}' --max-time 60 http://10.96.0.77/ceph.conf")
+        return need(report == "200", "status %s; %s" % (report, sh("ipvsadm -Ln").splitlines()[-1]))
     finally:
         server.kill()
         sh("ipvsadm -C; ip link del kube-ipvs0", False)

@@ -146,8 +146,8 @@ def test_the_room_tells_what_is_free_now_the_freest_node_first() -> None:
     cluster = Cluster(
         POOLS, [node("a", 8), node("b", 8), node("c", 8, cordoned=True)], [pod("x", 3, cpu=4000, node="a")]
     )
-    told = snapshot(cluster, "default", {}).nodes
-    assert [(n.name, n.free.gpu, n.free.cpu, n.open) for n in told] == [
+    report = snapshot(cluster, "default", {}).nodes
+    assert [(n.name, n.free.gpu, n.free.cpu, n.open) for n in report] == [
         ("b", 8, 64_000, True),
         ("a", 5, 60_000, True),
         ("c", 0, 0, False),

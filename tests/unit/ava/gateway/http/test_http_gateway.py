@@ -114,8 +114,8 @@ def api(room: list[Room], where: list[int]) -> web.Application:
             return web.json_response({"cookie": "good", "seconds": 60})
         if asked["cookie"] not in here.good or asked["definition"] != BENCH:
             return web.Response(status=403)
-        said = {"user": "ann", "run": "r1", "address": "127.0.0.1", "port": where[0], "token": "jupyters"}
-        return web.json_response(said)
+        report = {"user": "ann", "run": "r1", "address": "127.0.0.1", "port": where[0], "token": "jupyters"}
+        return web.json_response(report)
 
     app = web.Application()
     app.router.add_post("/door/{what}", door)

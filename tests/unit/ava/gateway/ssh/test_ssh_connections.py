@@ -52,14 +52,14 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planted:
 
 
 def test_what_a_connection_reaches_is_kept_under_sshds_process(tmp_path: Path) -> None:
-    said = (
+    text = (
         'restrict,port-forwarding,permitopen="wb-d1.ava-a.svc.x:22",permitopen="wb-d2.ava-b.svc.x:22" k v\n'
     )
-    authorized_keys.record(tmp_path, 77, "k v", said)
+    authorized_keys.record(tmp_path, 77, "k v", text)
     assert [path.name for path in tmp_path.iterdir()] == ["77"]
     assert json.loads((tmp_path / "77").read_text()) == {"key": "k v", "definitions": ["d1", "d2"]}
     with pytest.raises(OSError, match="closed"):
-        authorized_keys.record(tmp_path, 1, "k v", said)
+        authorized_keys.record(tmp_path, 1, "k v", text)
 
 
 def test_many_connections_are_asked_about_in_parts(there: Planted) -> None:

@@ -25,13 +25,13 @@ GROUP = Group("g1", "vision", 20001, Quota(), Resources(), NOW)
 
 
 def place(spec=None, name="train", role=0, index=0, **changes):
-    said = Spec.model_validate({"image": "i", "command": ["sh"]} | (spec or {}))
+    reply = Spec.model_validate({"image": "i", "command": ["sh"]} | (spec or {}))
     run = Run(
-        "r1ilq5e2sha1e", "d1", Kind.TRAINING, name, "ann", "vision", "default", 50, "default", "k", {}, said.asks(),
+        "r1ilq5e2sha1e", "d1", Kind.TRAINING, name, "ann", "vision", "default", 50, "default", "k", {}, reply.asks(),
         Phase.ADMITTED, NOW,
     )  # fmt: skip
-    members = hostfile.members(said, run.id, 0, labels.namespace("vision"))
-    return replace(PodContext(run, said, said.roles[role], index, USER, GROUP, members, None), **changes)
+    members = hostfile.members(reply, run.id, 0, labels.namespace("vision"))
+    return replace(PodContext(run, reply, reply.roles[role], index, USER, GROUP, members, None), **changes)
 
 
 def main(thing):
@@ -135,14 +135,14 @@ def test_names_stay_within_what_kubernetes_takes():
     wide = {"roles": [{"name": "a" * 20, "replicas": 512}], "distributed": "tensorflow"}
     there = place(wide, name="n" * 200, index=511)
     made = pod(there, PodDefaults())
-    said = [
+    messages = [
         made["metadata"]["name"],
         made["spec"]["hostname"],
         made["spec"]["subdomain"],
         made["metadata"]["namespace"],
     ]
-    said += list(made["metadata"]["labels"].values())
-    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value) for value in said)
+    messages += list(made["metadata"]["labels"].values())
+    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value) for value in messages)
     assert peers_service(there.run)["metadata"]["name"] == made["spec"]["subdomain"]
     assert all(len(member.host) < 253 for member in there.members)
 
@@ -152,8 +152,8 @@ def test_names_stay_within_what_kubernetes_takes():
     [(None, 2.0, 1000), (1500, 2.0, 1500), (9000, 2.0, 2000), (9000, 1.0, 1000), (500, 2.0, 1000)],
 )
 def test_a_limit_is_between_the_request_and_the_pools_ratio(wanted, ratio, limit):
-    said = resources(Amount(cpu=1000, cpu_limit=wanted), Pool("", "p", False, {}, cpu_ratio=ratio))
-    assert (said["requests"]["cpu"], said["limits"]["cpu"]) == ("1000m", f"{limit}m")
+    reply = resources(Amount(cpu=1000, cpu_limit=wanted), Pool("", "p", False, {}, cpu_ratio=ratio))
+    assert (reply["requests"]["cpu"], reply["limits"]["cpu"]) == ("1000m", f"{limit}m")
 
 
 def test_shared_memory_is_as_much_as_the_pod_asked_for():
@@ -165,8 +165,8 @@ def test_shared_memory_is_as_much_as_the_pod_asked_for():
 def test_the_init_process_gets_the_groups_that_it_may_run_with():
     made = pod(place({"command": ["train", "$HOME"]}), PodDefaults())
     groups = made["spec"]["securityContext"]["supplementalGroups"]
-    told = ",".join(map(str, groups))
-    assert main(made)["command"] == ["/.ava-init", "-G", told, "-s", "-g", "--", "train", "$$HOME"]
+    text = ",".join(map(str, groups))
+    assert main(made)["command"] == ["/.ava-init", "-G", text, "-s", "-g", "--", "train", "$$HOME"]
     assert made["spec"]["securityContext"]["fsGroup"] in groups
 
 
@@ -193,14 +193,14 @@ def test_the_code_is_cloned_at_exactly_one_commit(tmp_path):
     spec = {"git": {"url": "https://git.example.org/x.git", "commit": commits[0][:10]}}
     clone = pod(place(spec), PodDefaults(git_image="git:1"))["spec"]["initContainers"][0]
     script = clone["command"][2].replace("$$", "$").replace(pod_parts.CODE, str(code))
-    said = (
+    report = (
         {e["name"]: e["value"] for e in clone["env"]}
         | env
         | {"GIT_URL": str(origin), "GIT_ALLOW_PROTOCOL": "file"}
     )
-    subprocess.run(["/bin/sh", "-c", script], env=said, check=True)
+    subprocess.run(["/bin/sh", "-c", script], env=report, check=True)
     assert (code / "f").read_text() == "0"
-    wrong = said | {"GIT_COMMIT": "0" * 40}
+    wrong = report | {"GIT_COMMIT": "0" * 40}
     assert (
         subprocess.run(["/bin/sh", "-c", script], env=wrong, check=False, capture_output=True).returncode != 0
     )

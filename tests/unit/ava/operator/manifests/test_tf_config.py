@@ -16,8 +16,8 @@ def cluster(**replicas):
 
 def run_config(text):
     """Return (type, index, number of tasks) by RunConfig's rules (run_config.py), or raise as it does."""
-    said = json.loads(text)
-    jobs, task = said["cluster"], said["task"]
+    reply = json.loads(text)
+    jobs, task = reply["cluster"], reply["task"]
     if not jobs:
         assert (task["type"], int(task["index"])) == ("worker", 0), (
             "without a cluster the task must be worker 0"
@@ -56,16 +56,16 @@ def test_every_pod_reads_a_valid_place_of_its_own(replicas):
 def test_each_address_is_that_of_the_pod_that_takes_the_place():
     pods = cluster(ps=1, worker=3)
     for pod in pods:
-        said = json.loads(tf_config(pods, pod.role, pod.index))
-        task = said["task"]
-        assert said["cluster"][task["type"]][task["index"]] == f"{pod.host}:2222"
+        reply = json.loads(tf_config(pods, pod.role, pod.index))
+        task = reply["task"]
+        assert reply["cluster"][task["type"]][task["index"]] == f"{pod.host}:2222"
 
 
 def test_workers_stay_workers_where_the_file_wants_no_chief():
     pods = cluster(ps=1, worker=2)
-    said = [json.loads(tf_config(pods, m.role, m.index, chief=False)) for m in pods]
-    assert {job: len(hosts) for job, hosts in said[0]["cluster"].items()} == {"ps": 1, "worker": 2}
-    assert [(s["task"]["type"], s["task"]["index"]) for s in said] == [
+    messages = [json.loads(tf_config(pods, m.role, m.index, chief=False)) for m in pods]
+    assert {job: len(hosts) for job, hosts in messages[0]["cluster"].items()} == {"ps": 1, "worker": 2}
+    assert [(s["task"]["type"], s["task"]["index"]) for s in messages] == [
         ("ps", 0),
         ("worker", 0),
         ("worker", 1),

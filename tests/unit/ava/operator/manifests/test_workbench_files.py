@@ -22,8 +22,8 @@ def script(folder: Path, **programs: str) -> tuple[Path, dict[str, str]]:
     (bench / "sshd_config").write_text("Port 2222\n")
     text = START.replace(workbench_files.FOLDER, str(bench)).replace("/usr/sbin/sshd", str(bin / "sshd"))
     (bench / "start").write_text(text)
-    for name, said in programs.items():
-        (bin / name).write_text(f"#!/bin/sh\n{said}\n")
+    for name, reply in programs.items():
+        (bin / name).write_text(f"#!/bin/sh\n{reply}\n")
         (bin / name).chmod(0o755)
     env = {
         "PATH": f"{bin}:/usr/bin:/bin",
@@ -105,16 +105,16 @@ def test_an_image_without_either_waits_until_it_is_stopped(tmp_path: Path) -> No
     ) as it:
         assert it.stderr is not None
         try:
-            said = it.stderr.readline() + it.stderr.readline()
+            reply = it.stderr.readline() + it.stderr.readline()
             assert it.poll() is None
             os.killpg(it.pid, signal.SIGTERM)
             it.wait(10)
         finally:
             if it.poll() is None:
                 os.killpg(it.pid, signal.SIGKILL)
-    assert "no " in said
-    assert "sshd" in said
-    assert "jupyter" in said
+    assert "no " in reply
+    assert "sshd" in reply
+    assert "jupyter" in reply
 
 
 def test_keys_are_sorted_and_their_digest_tells_a_change() -> None:

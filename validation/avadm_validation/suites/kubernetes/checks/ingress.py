@@ -34,8 +34,8 @@ def run(ctx: Context) -> Outcome:
     socket = {"kind": "websocket", "address": kube.ingress, "port": 80, "host": streams}
 
     def open_now() -> bool:
-        said = cluster.outside_quietly("kubeagent.py", "ask", job(1), 30)
-        return '"status": 200' in said and '"echoed": 3' in cluster.outside_quietly(
+        reply = cluster.outside_quietly("kubeagent.py", "ask", job(1), 30)
+        return '"status": 200' in reply and '"echoed": 3' in cluster.outside_quietly(
             "kubestream.py", "ask", [socket], 30
         )
 
@@ -50,7 +50,7 @@ def run(ctx: Context) -> Outcome:
         "pause_s": ctx.params["pause_s"],
         "timeout": 5,
     }
-    told = cluster.outside("kubestream.py", "ask", [sessions], 120 + 10 * int(ctx.params["sessions"]))
+    report = cluster.outside("kubestream.py", "ask", [sessions], 120 + 10 * int(ctx.params["sessions"]))
     inputs = {
         "wanted": [ctx.rec.save("outside.json", json.dumps([kube.outside]))],
         "answers": [answers],
@@ -88,7 +88,7 @@ def run(ctx: Context) -> Outcome:
                 ("websockets that brought back every message", "WebSocket 会话完整的比例"),
                 "ratio",
                 "cluster",
-                [ctx.sample("kube_streams", {"answers": [told]}, kind="websocket", port=80, messages=5)],
+                [ctx.sample("kube_streams", {"answers": [report]}, kind="websocket", port=80, messages=5)],
             ),
         ],
         remedy=f"On the nodes with the role ingress: which holds {kube.ingress} (ip address), systemctl status traefik.",

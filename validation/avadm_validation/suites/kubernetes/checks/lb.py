@@ -49,7 +49,7 @@ def run(ctx: Context) -> Outcome:
     ctx.step("connections from outside", many)
     sessions = {**to, "times": many, "messages": 5, "pause_s": ctx.params["pause_s"], "timeout": 5}
     closed = {**to, "port": KUBELET, "timeout": 3}
-    told = cluster.outside("kubestream.py", "ask", [sessions, closed], 120 + 10 * many)
+    report = cluster.outside("kubestream.py", "ask", [sessions, closed], 120 + 10 * many)
     pods = cluster.pods("app=stream")
     cluster.ctl(f"delete service -n {o.SPACE} outside", "delete")
     cluster.wait(lambda: connected("false"), float(ctx.params["open_s"]))
@@ -79,7 +79,7 @@ def run(ctx: Context) -> Outcome:
                 "tcp",
                 ("connections that brought back every message", "TCP 会话完整的比例"),
                 "kube_streams",
-                told,
+                report,
                 **stream,
                 messages=5,
             ),
@@ -87,14 +87,14 @@ def run(ctx: Context) -> Outcome:
                 "endpoints",
                 ("share of pods that answered", "应答的容器组比例"),
                 "kube_stream_pods",
-                told,
+                report,
                 **stream,
             ),
             one(
                 "closed",
                 ("a port of no service gets no connection (1 = yes)", "非服务端口不可连接"),
                 "kube_streams_refused",
-                told,
+                report,
                 kind="tcp",
                 port=KUBELET,
             ),

@@ -37,9 +37,9 @@ def run(ctx: Context) -> Outcome:
     cluster.wait(ended, float(ctx.params["ready_s"]))
     time.sleep(1)
     node = str(cluster.quietly(f"get pod -n {o.SPACE} memory").get("spec", {}).get("nodeName", kube.master))
-    told = [ctx.rec.last(node)] if ctx.rec.run(node, KERNEL, "kernel").stdout else []
+    reports = [ctx.rec.last(node)] if ctx.rec.run(node, KERNEL, "kernel").stdout else []
     inputs = {"pods": [cluster.ctl(f"get pods -n {o.SPACE} -l 'app in (memory,echo)' -o json", "pods")]}
-    inputs |= {"kernel": told} if told else {}
+    inputs |= {"kernel": reports} if reports else {}
     beats = cluster.ctl(f"logs -n {o.SPACE} memory -c neighbour", "beats")
     return Outcome(
         method=f"a pod of two containers: one takes {TAKES_MIB} MiB with a limit of {LIMIT_MIB} MiB, the other works without end "

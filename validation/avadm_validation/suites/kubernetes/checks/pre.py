@@ -67,8 +67,8 @@ def _by_digest(ctx: Context, kube: KubeTarget) -> str:
     """Return the image by the digest that the registry has now; as it is named where no registry has it."""
     image = shlex.quote(kube.image)
     line = f"docker pull {image} >&2; docker image inspect --format '{{{{json .RepoDigests}}}}' {image} || echo '[]'"
-    told = ctx.rec.run(kube.master, line, "digest", timeout=float(ctx.params["pull_s"])).stdout.split("\n")
-    digests = json.loads(next(filter(None, reversed(told)), "[]"))
+    report = ctx.rec.run(kube.master, line, "digest", timeout=float(ctx.params["pull_s"])).stdout.split("\n")
+    digests = json.loads(next(filter(None, reversed(report)), "[]"))
     return next((d for d in digests if d.startswith(kube.image.rpartition(":")[0] + "@")), kube.image)
 
 

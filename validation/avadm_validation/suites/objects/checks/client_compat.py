@@ -30,9 +30,9 @@ def run(ctx: Context) -> Outcome:
     with_it, without = (
         _ask(store, name, settings) for name, settings in (("with", SETTINGS), ("without", {}))
     )
-    said = json.loads(ctx.read(with_it))
+    reply = json.loads(ctx.read(with_it))
     return Outcome(
-        method=f"boto3 {said['boto3']} of the controller at {store.target.direct}: an object in one request, one in parts, an "
+        method=f"boto3 {reply['boto3']} of the controller at {store.target.direct}: an object in one request, one in parts, an "
         f"empty one; read, listed, removed; with {' '.join(f'{k}={v}' for k, v in SETTINGS.items())}, and without",
         metrics=[
             metric(
@@ -50,7 +50,7 @@ def run(ctx: Context) -> Outcome:
                 [ctx.sample("s3_today", {"doc": [without]})],
             ),
         ],
-        reasons=[] if not said["error"] else [f"the store answered {said['error']}"],
+        reasons=[] if not reply["error"] else [f"the store answered {reply['error']}"],
         remedy="The raw files name what the store answered; docs/how-to/object-store-and-cache.md says what clients must set.",
     )
 

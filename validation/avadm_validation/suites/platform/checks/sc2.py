@@ -151,9 +151,9 @@ def _outcome(ctx: Context, raw: dict[str, list[str]], left: list[str]) -> Outcom
     if alive:
         title = ("p99 on nodes that are well (goal: 60 s)", "健康节点 p99(目标 60 秒)")
         found.append(one("p99", title, "s", "ava_freed_q", kinds=alive, q=0.99))
-    said = "; ".join(f"{counts[kind]} of {KINDS[kind]}" for kind in tried)
+    text = "; ".join(f"{counts[kind]} of {KINDS[kind]}" for kind in tried)
     return Outcome(
-        method=f"{len(done)} stops through the API: {said}. Every GPU of the node is taken by a run of the "
+        method=f"{len(done)} stops through the API: {text}. Every GPU of the node is taken by a run of the "
         "suite's, and for each that is stopped another one waits, for the card and for its group's quota; "
         "the clock runs from before the call until that one is seen running, half a second late at most. "
         "Which card it has its program tells; p99 is by nearest rank, so of fewer than 100 stops the slowest",

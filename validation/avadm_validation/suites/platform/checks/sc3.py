@@ -23,23 +23,23 @@ REMEDY = (
 def run(ctx: Context) -> Outcome:
     """Compare what each container sees of the cards with what kubelet gave it; try to reach the others."""
     try:
-        told = setup.told(ctx)
+        report = setup.told(ctx)
     except setup.TooFullError as error:
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=setup.IDLE)
-    if told.simulated:
+    if report.simulated:
         ctx.class_ = "simulated"
-    raw = {"cards": [told.cards], "table": [told.table]}
+    raw = {"cards": [report.cards], "table": [report.table]}
 
     def each(name: str, titles: tuple[str, str], extract: str) -> Metric:
         samples = [
-            ctx.sample(extract, {**raw, "said": [told.pods[kind]]}, run=told.runs[kind], gpu=float(gpu))
+            ctx.sample(extract, {**raw, "said": [report.pods[kind]]}, run=report.runs[kind], gpu=float(gpu))
             for kind, gpu in GPUS.items()
         ]
         return metric(name, titles, "GPUs", "client", samples)
 
-    with_gpus = ",".join(told.runs[kind] for kind, gpu in GPUS.items() if gpu)
+    with_gpus = ",".join(report.runs[kind] for kind, gpu in GPUS.items() if gpu)
     return Outcome(
-        method=f"on {told.node} a training of one user, a training and a workbench of another with one GPU each, and one "
+        method=f"on {report.node} a training of one user, a training and a workbench of another with one GPU each, and one "
         "without: device files and UUIDs that each sees against what kubelet gave it (its checkpoint), the cards that a "
         "device file of its own making opens; the last three say CUDA_VERSION, at which NVIDIA's runtime gives all. Then "
         "the attacks of the list on one another, on GPUs and on the cluster, each with its control",
@@ -66,20 +66,20 @@ def run(ctx: Context) -> Outcome:
                 ("trainings taken that say NVIDIA_VISIBLE_DEVICES=all", "自定义可见 GPU 而未被拒绝的任务"),
                 "runs",
                 "cluster",
-                [ctx.sample("ava_said_all", {"journal": list(told.journal)}, called=setup.SAID_ALL)],
+                [ctx.sample("ava_said_all", {"journal": list(report.journal)}, called=setup.SAID_ALL)],
             ),
             metric(
                 "neighbour",
                 ("the one that was attacked runs on, not started again (1 = yes)", "被攻击的任务未受影响"),
                 "bool",
                 "cluster",
-                [ctx.sample("ava_neighbour", {"neighbour": list(told.neighbour)})],
+                [ctx.sample("ava_neighbour", {"neighbour": list(report.neighbour)})],
             ),
-            *evaluate.metrics(ctx, told, ID),
+            *evaluate.metrics(ctx, report, ID),
         ],
         reasons=[
-            *evaluate.reasons(ctx, told, ID),
-            *(["the GPUs are stand-ins without a driver: class simulated"] if told.simulated else []),
+            *evaluate.reasons(ctx, report, ID),
+            *(["the GPUs are stand-ins without a driver: class simulated"] if report.simulated else []),
         ],
         remedy=REMEDY,
     )

@@ -48,6 +48,6 @@ def _over(journal: Journal, run: str) -> bool:
     """Return whether it has told how its child ended, and something after that; or has ended itself."""
     if journal.look()[run] in ENDED:
         return True
-    said = journal.said(run)
-    ends = [i for i, text in enumerate(said) if text.startswith("child ")]
-    return bool(ends) and any(text.startswith("alive ") for text in said[ends[0] :])
+    reply = journal.said(run)
+    ends = [i for i, text in enumerate(reply) if text.startswith("child ")]
+    return bool(ends) and any(text.startswith("alive ") for text in reply[ends[0] :])

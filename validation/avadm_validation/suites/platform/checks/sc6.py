@@ -18,16 +18,16 @@ REMEDY = "docs/explanation/ava.md; what the container was given: kubectl get pod
 def run(ctx: Context) -> Outcome:
     """Try the attacks of the list from a training and a workbench beside another user's training, each with its control."""
     try:
-        told = setup.told(ctx)
+        report = setup.told(ctx)
     except setup.TooFullError as error:
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=setup.IDLE)
-    metrics = evaluate.metrics(ctx, told, ID)
+    metrics = evaluate.metrics(ctx, report, ID)
     return Outcome(
         method=f"{len(metrics)} attacks from a training and a workbench of one user on another user's training on "
-        f"{told.node}, on the node and on its kernel; each is tried as well from where it must get through (root of the "
+        f"{report.node}, on the node and on its kernel; each is tried as well from where it must get through (root of the "
         "node, the victim's own container, the platform's operator): a row whose control does not get through shows "
         "nothing, and has no number",
-        metrics=[evaluate.through(ctx, told, ID), *metrics],
-        reasons=evaluate.reasons(ctx, told, ID),
+        metrics=[evaluate.through(ctx, report, ID), *metrics],
+        reasons=evaluate.reasons(ctx, report, ID),
         remedy=REMEDY,
     )

@@ -115,7 +115,7 @@ def root_of(mark, path):
 
 def device(kind, major, minor):
     """Make a device node and open it; ``kind`` is b or c."""
-    said = "no device node can be made"
+    text = "no device node can be made"
     for folder in ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev"):
         path = "%s/attacker-%d" % (folder, os.getpid())
         mode = 0o600 | (stat.S_IFBLK if kind == "b" else stat.S_IFCHR)
@@ -128,12 +128,12 @@ def device(kind, major, minor):
         except OSError as error:
             # ENXIO: allowed, and nothing is behind it (a stand-in); EACCES: a file system without devices.
             if error.errno != errno.ENXIO:
-                said = str(error)
+                text = str(error)
                 continue
         finally:
             os.unlink(path)
         return path
-    raise Shut(said)
+    raise Shut(text)
 
 
 def cards(wanted):
@@ -217,9 +217,9 @@ def begin(row):
     if child == 0:
         os.close(back)
         signal.alarm(int(SECONDS) + 3)
-        got, said = attempt(row)
+        got, reply = attempt(row)
         with os.fdopen(there, "w") as file:
-            json.dump({"id": row["id"], "open": got, "said": said[:200]}, file)
+            json.dump({"id": row["id"], "open": got, "said": reply[:200]}, file)
         os._exit(0)
     os.close(there)
     return child, back

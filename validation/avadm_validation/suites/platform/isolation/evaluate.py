@@ -72,14 +72,14 @@ def metrics(ctx: Context, told: Told, check: str) -> list[Metric]:
 
 def reasons(ctx: Context, told: Told, check: str) -> list[str]:
     """Return in sentences which attacks got through, and which rows show nothing."""
-    said: dict[str, list[str]] = defaultdict(list)
+    reply: dict[str, list[str]] = defaultdict(list)
     opened = {x["id"] for path in told.control for x in _tries(ctx, path) if x["open"]}
     for kind in FROM:
         for tried in _tries(ctx, told.pods[kind]):
             if tried["open"]:
-                said[str(tried["id"])].append(f"{kind}: {tried['said']}")
+                reply[str(tried["id"])].append(f"{kind}: {tried['said']}")
     mine = [row for row in told.rows if row.check == check]
-    through = [f"{row.id} got through ({'; '.join(said[row.id])})" for row in mine if row.id in said]
+    through = [f"{row.id} got through ({'; '.join(reply[row.id])})" for row in mine if row.id in reply]
     void = [row.id for row in mine if row.id not in opened and row.id not in told.sometimes]
     if void:
         through.append(

@@ -158,16 +158,16 @@ class _Scene:
         image = platform_client.target(self.ctx).image
         job = {"image": image, "command": target.command(self.mark, self.key), "roles": [ROOMY]}
         run = self.theirs.start("victim", {**job, "node": self.node})
-        said: list[str] = []
+        messages: list[str] = []
 
         def ready() -> bool:
-            said[:] = [x for x in self.theirs.said(run) if x.startswith("ready")]
-            return bool(said)
+            messages[:] = [x for x in self.theirs.said(run) if x.startswith("ready")]
+            return bool(messages)
 
         if not polling.until(ready, float(self.ctx.params["place_s"])):
             self.theirs.look()
             raise MeasureError(f"the victim does not run: {self.theirs.runs[run].reason}")
-        names = said[0].split()[1:]
+        names = messages[0].split()[1:]
         if len(names) != 1:
             raise MeasureError(f"the victim asked for one card and has {names}")
         return run, int(names[0].removeprefix("nvidia"))
