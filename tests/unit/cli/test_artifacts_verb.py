@@ -86,7 +86,7 @@ def test_unpatched_programs_are_taken_by_intent_alone():
 
 def test_no_page_recommends_unpatched_programs():
     root = Path(__file__).parents[3]
-    texts = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "installer").rglob("*.j2")]
+    texts = [root / "README.md", *(root / "docs").glob("*/*.md"), *(root / "installer").rglob("*.j2")]
     texts += [p for p in (root / "installer").rglob("*.py") if p.name != "artifacts.py"]
     lines = [line for p in texts for line in p.read_text().splitlines() if "artifacts fetch" in line]
     assert lines
