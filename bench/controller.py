@@ -202,7 +202,7 @@ def inside(folder: Path, phases: Sequence[str], grown: int, room: int) -> dict[s
 
 
 def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[str, Any]:
-    """Apply a site over the hollow nodes; ``again``: only what the ledger says is not done with the inputs of now."""
+    """Apply a site over the hollow nodes; ``again``: only what the state says is not done with the inputs of now."""
     from avadm.drift.detection import restrict, unasked
     from avadm.engine.apply import Engine, Job
     from avadm.engine.peers import PeersFirst, Telling

@@ -2,7 +2,7 @@
 """Marks that something was bootstrapped: whoever holds one and finds no data has lost them, and never makes new ones.
 
 One shape for all that is made where nothing is there: a file outside the data's folder (so that it stays where their
-disk is not mounted), and a line in the site's ledger (so that it holds for a node that was reinstalled), which is
+disk is not mounted), and a line in the site's state (so that it holds for a node that was reinstalled), which is
 handed to the roles as a mapping of node to identity. A mark is written once what was bootstrapped works, never before.
 """
 
@@ -35,7 +35,7 @@ def identity(name, folder=FOLDER):
 
 
 def known(name, node, ledger, folder=FOLDER):
-    """Return what was bootstrapped on this node, by its own mark or the ledger's (node to identity); None for nothing."""
+    """Return what was bootstrapped on this node, by its own mark or the state's (node to identity); None for nothing."""
     here = identity(name, folder)
     if here in (None, UNKNOWN):
         return (ledger or {}).get(node) or here

@@ -19,7 +19,7 @@ except ImportError:  # python 2.7
 
 MARK = "etcd"
 LEGACY = "done"
-"""Identity of a member of which the ledger only knows that it was installed, by an avadm without marks."""
+"""Identity of a member of which the state only knows that it was installed, by an avadm without marks."""
 PEER_S = 5
 """Longest wait for a peer port, seconds."""
 REPLACE = (

@@ -28,7 +28,7 @@ options:
     type: str
     required: true
   bootstrapped:
-    description: Masters that were bootstrapped, by the site's ledger; name to the journal's kind.
+    description: Masters that were bootstrapped, by the site's state; name to the journal's kind.
     type: dict
     default: {}
   replace:

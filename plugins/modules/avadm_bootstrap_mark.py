@@ -7,7 +7,7 @@ DOCUMENTATION = r"""
 module: avadm_bootstrap_mark
 short_description: Record that a cluster member was created on this node
 description:
-  - Writes C(/var/lib/avadm/founded/NAME.json) where the data are there; avadm also keeps it in the site's ledger.
+  - Writes C(/var/lib/avadm/founded/NAME.json) where the data are there; avadm also keeps it in the site's state.
   - Whatever makes these data where there are none refuses to do so once there is such a mark.
   - Without the data nothing is written, and that is an error.
 options:

@@ -33,7 +33,7 @@ options:
       entity: {description: Name., type: str, required: true}
       key: {description: The key., type: str, required: true}
       caps: {description: Service to capability., type: dict, required: true}
-  bootstrapped: {description: Bootstrapped monitors and their fsid; from the site's ledger., type: dict, default: {}}
+  bootstrapped: {description: Bootstrapped monitors and their fsid; from the site's state., type: dict, default: {}}
   replace: {description: Whether a monitor that lost its store may be recreated., type: bool, default: false}
   marks: {description: Folder of the mark that says that it was bootstrapped., type: path, default: /var/lib/avadm/founded}
   root: {description: Folder of all stores., type: path, default: /var/lib/ceph/mon}

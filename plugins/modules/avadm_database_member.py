@@ -14,7 +14,7 @@ options:
   data_dir: {description: Folder of its data., type: path, required: true}
   others: {description: URLs that answer 200 where the primary is., type: list, elements: str, default: []}
   ca: {description: Certificate of their authority., type: path, default: /etc/patroni/ca.crt}
-  bootstrapped: {description: "Members that were created, to the cluster; from the ledger of avadm.", type: dict, default: {}}
+  bootstrapped: {description: "Members that were created, to the cluster; from the state of avadm.", type: dict, default: {}}
   replace: {description: Whether a member that has lost its data may copy them., type: bool, default: false}
   marks: {description: Folder of the marks., type: path, default: /var/lib/avadm/founded}
   file: {description: What lets it start once without data., type: path, default: /run/avadm/database-copy}

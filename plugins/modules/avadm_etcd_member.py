@@ -42,7 +42,7 @@ options:
     description: Whether this member may be removed and join again where it has lost its data.
     type: bool
     default: false
-  bootstrapped: {description: Bootstrapped members and their cluster's id; from the site's ledger., type: dict, default: {}}
+  bootstrapped: {description: Bootstrapped members and their cluster's id; from the site's state., type: dict, default: {}}
   again:
     description: Whether a new, empty cluster may be made although one was bootstrapped before and none of it answers.
     type: bool

@@ -31,7 +31,7 @@ def usage(
 ) -> int:
     """Export what users and groups used in a month, for billing.
 
-    It is counted from the ledger's charges: of a month that is over it is the same at any later time.
+    It is counted from the charges: of a month that is over it is the same at any later time.
     """
     from avadm.platform_users import connect, usage
 

@@ -74,7 +74,7 @@ def command_line(*words: str) -> str:
 @click.command()
 @click.argument("phases", nargs=-1, metavar="[PHASE]...")
 @limit_option
-@click.option("--offline", is_flag=True, help="Use ledger and inputs only; do not ask the nodes.")
+@click.option("--offline", is_flag=True, help="Use the state and inputs only; do not ask the nodes.")
 @click.option(
     "--deep", is_flag=True, help="Ask each task of the phases that have to run what it would change."
 )

@@ -128,7 +128,7 @@ def _show(folder: RunFolder, as_json: bool) -> None:
 def prune_(keep: int, days: int, dry_run: bool, as_json: bool) -> None:
     """Remove the folders of old runs; each `avadm apply` does so too, with these numbers.
 
-    Never removed are runs at work, the last one of each site and verb, those that a site's ledger names, acceptance
+    Never removed are runs at work, the last one of each site and verb, those that a site's state names, acceptance
     reports of the last year, and what `disk zap` wrote down.
     """
     found = candidates(keep=keep, days=days) if dry_run else prune(keep=keep, days=days)

@@ -28,14 +28,14 @@ _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "ye
 
 @click.command()
 @click.option(
-    "--offline", is_flag=True, help="Read the ledger only; do not ask the nodes for lock and copies."
+    "--offline", is_flag=True, help="Read the local state only; do not ask the nodes for lock and copies."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
 def status(app: App, offline: bool, as_json: bool) -> None:
     """Show each phase's state, who is at work, and what to do next.
 
-    Reads the ledger, and asks the few nodes that keep the site's lock and copies of the ledger; `avadm plan` asks
+    Reads the state, and asks the few nodes that keep the site's lock and copies of the state; `avadm plan` asks
     all nodes whether everything is still so.
     """
     site_file = app.site_file(draft=True)
@@ -77,7 +77,7 @@ def _table(data: dict[str, Any]) -> Table:
 
 
 def _print_lock(lock: dict[str, Any], note: str) -> None:
-    """Say who holds the lock on the nodes, which of them do not answer, and where the ledger came from."""
+    """Say who holds the lock on the nodes, which of them do not answer, and where the state came from."""
     if note:
         console.print(Text(f"\n! {note}", style="yellow"))
     for holder in lock["holders"]:

@@ -124,7 +124,7 @@ def _nodes(content: _Content, site_file: SiteFile, fleet: Fleet, since: str) -> 
 
 
 def _controller(content: _Content, site_file: SiteFile) -> None:
-    """Take the site file, the ledger and the last runs."""
+    """Take the site file, the state and the last runs."""
     content.add("controller/site.yml", site_file.path.read_text(encoding="utf-8", errors="replace"))
     folder = state_folder(site_file.path, site_file.site.name)
     for name in ("ledger.json", "fingerprints.json"):

@@ -137,7 +137,7 @@ def _of(
     mons: set[str],
     nodes: set[str],
 ) -> tuple[dict[str, HostSnapshot], list[Reason]]:
-    """Return the fingerprints of a step's hosts, and those of which there is none that its ledger entry belongs to."""
+    """Return the fingerprints of a step's hosts, and those of which there is none that its state entry belongs to."""
     out: dict[str, HostSnapshot] = {}
     missing = []
     for host in hosts:

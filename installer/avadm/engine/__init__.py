@@ -1,1 +1,1 @@
-"""The engine: runs phases, keeps ledger and run folders, sums up."""
+"""The engine: runs phases, keeps state and run folders, sums up."""

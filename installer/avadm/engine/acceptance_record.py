@@ -63,7 +63,7 @@ class AcceptanceRecord:
         self._append("log.txt", f"{datetime.now(UTC):%H:%M:%S} {'avadm':<14}{text}")
 
     def finish(self, report: Report | None) -> None:
-        """Write the ledger and the summary; without a report the run was stopped."""
+        """Write the state and the summary; without a report the run was stopped."""
         result = "canceled" if report is None else "good" if report.good else "failed"
         ledger = {r.id: {"verdict": r.verdict.value, "seconds": round(r.seconds, 1)} for r in self._results}
         self._folder.write_json("ledger.json", {"site": self._site, "checks": ledger})

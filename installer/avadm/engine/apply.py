@@ -1,4 +1,4 @@
-"""Runs a plan: independent phases at once, the dead carried to the end, the ledger always right."""
+"""Runs a plan: independent phases at once, the dead carried to the end, the state always right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Job:
         settled: called in the background after each phase, with its name and, for each host on which it went well, the
             items that its tasks keep there; the run waits for it at its end.
         forks: hosts at once, of each phase.
-        check: whether to change nothing; the ledger is then left alone.
+        check: whether to change nothing; the state is then left alone.
     """
 
     steps: Sequence[ScheduledPhase]
@@ -69,7 +69,7 @@ class Engine:
     Args:
         job: what to run.
         runner: adapter that runs playbooks.
-        ledger: the site's ledger.
+        ledger: the site's state.
         recorder: gets every event.
     """
 
@@ -92,7 +92,7 @@ class Engine:
         """Run the plan to its end; the result is in the recorder's summary.
 
         Raises:
-            KeyboardInterrupt: again, after ctrl-C ended the children and the ledger was put right.
+            KeyboardInterrupt: again, after ctrl-C ended the children and the state was put right.
             AvadmError: what a phase's thread met and could not handle.
         """
         waiting = {s.name: s for s in self._job.steps}
@@ -255,7 +255,7 @@ class Engine:
     def _states(
         self, phase: str, hosts: tuple[str, ...], state: str, through: Sequence[str]
     ) -> Mapping[str, PhaseState]:
-        """Return the ledger's state of each host after the phase ended."""
+        """Return the state's state of each host after the phase ended."""
         result = self._recorder.summary.phases[phase]
         wrong = {c.host for c in self._recorder.summary.checks if c.phase == phase}
         out = {}

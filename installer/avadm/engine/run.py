@@ -214,7 +214,7 @@ def _job(
         for node, why in record(collector, snapshots, phase, folder.id, managed).items():
             notes.to_log(f"What {phase} left on {node} could not be asked, so it will run again: {why}")
         for node, why in session.replica.push().items():
-            notes.to_log(f"The ledger could not be copied to {node}: {why}")
+            notes.to_log(f"The state could not be copied to {node}: {why}")
 
     return Job(
         steps=plan,

@@ -11,7 +11,7 @@ from avadm.site.model import Site
 from avadm.site.profile import Profile
 
 STATE_KEY = "vault_state_key"
-"""The secret that signs the copies of the ledger on the nodes (state/replication.py); no role reads it."""
+"""The secret that signs the copies of the state on the nodes (state/replication.py); no role reads it."""
 
 
 @dataclass(frozen=True, slots=True)

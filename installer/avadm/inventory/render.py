@@ -65,7 +65,7 @@ def write(
     Args:
         desired: the site.
         folder: where it is written.
-        known: further variables of all nodes, from the ledger (state/bootstrap_marks.py); no input of a phase's digest.
+        known: further variables of all nodes, from the state (state/bootstrap_marks.py); no input of a phase's digest.
         own: further variables of single nodes, for this run alone.
 
     Raises:

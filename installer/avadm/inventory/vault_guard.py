@@ -20,7 +20,7 @@ STABLE = ("vault_ceph_fsid", "vault_pki_key_ca_etcd")
 SECRET_PHASES = frozenset(
     {"ceph", "cephfs", "objects", "etcd", "masters", "nodes", "registry", "logs", "grafana"}
 )
-"""Phases that are never begun without a vault, for ledgers that keep no mark of it."""
+"""Phases that are never begun without a vault, for states that keep no mark of it."""
 REMEDY = (
     "Bring {vault} and its password {password} back from where they are kept, then `avadm site render --out DIR`, `avadm site "
     "check`, and `avadm plan`, which must show nothing that was not planned before. If both are lost for good: the nodes still "
@@ -30,7 +30,7 @@ REMEDY = (
 
 
 def marks(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return what the ledger keeps of a vault, by variable: hashes that tell nothing of it."""
+    """Return what the state keeps of a vault, by variable: hashes that tell nothing of it."""
     name = next((name for name in STABLE if secrets.get(name)), None)
     return {name: _mark(name, secrets[name])} if name else {}
 
@@ -64,7 +64,7 @@ def lost(site_file: SiteFile, vault: Vault, copies: Sequence[str] = ()) -> Findi
     if vault.path.exists():
         return None
     held = [str(path) for path in evidence(site_file.path.absolute(), site_file.site.name)]
-    names = ", ".join([*held, *(f"the copy of the ledger on {node}" for node in copies)])
+    names = ", ".join([*held, *(f"the copy of the state on {node}" for node in copies)])
     if not names:
         return None
     return Finding(
@@ -84,9 +84,9 @@ def refuse_lost(site_file: SiteFile, vault: Vault, copies: Sequence[str] = ()) -
 
 
 def refuse_other(vault: Vault, known: Mapping[str, str]) -> None:
-    """Raise AvadmError where a vault is not that of the ledger's marks (`known`), before anything is made with it.
+    """Raise AvadmError where a vault is not that of the state's marks (`known`), before anything is made with it.
 
-    One that lacks what the ledger knows of is another one: an empty or damaged file must not be filled up.
+    One that lacks what the state knows of is another one: an empty or damaged file must not be filled up.
     """
     name = next((name for name in STABLE if name in known), None)
     if name is None or not vault.path.exists():  # that one is lost, which `lost` says
@@ -98,6 +98,6 @@ def refuse_other(vault: Vault, known: Mapping[str, str]) -> None:
         what="This is not the vault that the site was installed with.",
         where=str(vault.path),
         found=f"another {name}, or none",
-        wanted="that of the ledger, which the site's nodes also keep",
-        remedy=REMEDY.format(vault=vault.path.name, password=vault.password_file.name, evidence="the ledger"),
+        wanted="that of the state, which the site's nodes also keep",
+        remedy=REMEDY.format(vault=vault.path.name, password=vault.password_file.name, evidence="the state"),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 UNPROVEN = "unproven"
 BOOTSTRAPPED = "founded"
-"""Kind of the items that also go into the ledger (state/bootstrap_marks.py)."""
+"""Kind of the items that also go into the state (state/bootstrap_marks.py)."""
 Args = Mapping[str, Any]
 
 # Tasks that only look or steer. `command` and `uri` are among them while they report no change: a unit test holds

@@ -1,1 +1,1 @@
-"""Run folders and the ledger: what was done, kept on disk."""
+"""Run folders and the state: what was done, kept on disk."""

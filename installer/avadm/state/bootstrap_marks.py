@@ -1,6 +1,6 @@
-"""What the ledger knows as bootstrapped, as the roles are given it: nobody recreates what was bootstrapped once and is gone.
+"""What the state knows as bootstrapped, as the roles are given it: nobody recreates what was bootstrapped once and is gone.
 
-The node's own mark (plugins/module_utils/avadm_bootstrap_mark.py) says the same; the ledger's also holds for a node that was
+The node's own mark (plugins/module_utils/avadm_bootstrap_mark.py) says the same; the state's also holds for a node that was
 reinstalled. These variables are no input of a phase's digest: they come from what the phase itself did.
 """
 

@@ -68,7 +68,7 @@ def prune(root: Path | None = None, keep: int = KEEP, days: float = DAYS) -> lis
 
 
 def _needed(every: list[RunFolder]) -> set[str]:
-    """Return the runs that the newest ledger of each site names, and the last one of each site and verb."""
+    """Return the runs that the newest state of each site names, and the last one of each site and verb."""
     last: dict[tuple[str | None, str], str] = {}
     ledgers: dict[str | None, Mapping[str, Any]] = {}
     for run in every:

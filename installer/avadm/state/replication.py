@@ -1,4 +1,4 @@
-"""The ledger and its fingerprints, kept on the site's own nodes too: a lost or damaged controller loses nothing.
+"""The state and its fingerprints, kept on the site's own nodes too: a lost or damaged controller loses nothing.
 
 A copy is believed only if it is signed with the vault's key: whoever is root on one node could else tell every later
 run what is done.
@@ -24,11 +24,11 @@ NAME = "state.json"
 
 
 class StateReplica:
-    """The copies of one site's ledger and fingerprints on the nodes that keep its lock (root only, 0600).
+    """The copies of one site's state and fingerprints on the nodes that keep its lock (root only, 0600).
 
     Args:
         nodes: these nodes.
-        ledger: the ledger of this controller.
+        ledger: the state of this controller.
         prints: its fingerprints.
         key: returns the vault's key that signs the copies, None where the vault has none.
 
@@ -70,7 +70,7 @@ class StateReplica:
             write: whether it is kept on this controller, which only a run that holds the site's lock may do.
 
         Raises:
-            AvadmError: the controller's own ledger is damaged and no node has a copy that can be believed.
+            AvadmError: the controller's own state is damaged and no node has a copy that can be believed.
         """
         serials = {n: s for n, a in seen.answers.items() if isinstance(s := a.get("serial"), int)}
         self.copies = sorted(serials)
@@ -87,13 +87,13 @@ class StateReplica:
                     if write
                     else f"this is the copy that {node} keeps."
                 )
-                note = f"The ledger of this controller {self._lack}; {note}"
+                note = f"The state of this controller {self._lack}; {note}"
                 break
             doubts.setdefault(why, []).append(node)
         if self._ledger.damage:
             raise self._ledger.damage
         reports = [
-            f"The copy of the ledger on {', '.join(n)} is not used: {why}." for why, n in doubts.items()
+            f"The copy of the state on {', '.join(n)} is not used: {why}." for why, n in doubts.items()
         ]
         return " ".join([note, *reports]).strip()
 

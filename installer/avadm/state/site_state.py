@@ -1,4 +1,4 @@
-"""The ledger: for each phase and host, what its state is and which inputs it was done with (design 3)."""
+"""The state: for each phase and host, what its state is and which inputs it was done with (design 3)."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Entry:
 
 
 def state_folder(site_path: Path, name: str) -> Path:
-    """Return the folder beside a site file that keeps its ledger and lock."""
+    """Return the folder beside a site file that keeps its state and lock."""
     return site_path.parent / ".avadm" / name
 
 
 class SiteState:
-    """A site's ledger on disk; safe to use from the threads of one run.
+    """A site's state on disk; safe to use from the threads of one run.
 
     Args:
         path: the JSON file; it need not exist yet.
@@ -63,7 +63,7 @@ class SiteState:
 
     Attributes:
         serial: how often it was written; the greater one of two copies is the newer.
-        keepers: the nodes that kept the site's lock in the last run that wrote; none in a ledger of an older release.
+        keepers: the nodes that kept the site's lock in the last run that wrote; none in the state of an older release.
         damage: why the file cannot be understood, None where it can.
 
     Raises:
@@ -88,7 +88,7 @@ class SiteState:
 
     @classmethod
     def of(cls, site_path: Path, name: str, *, tolerant: bool = False) -> SiteState:
-        """Return the ledger of a site file."""
+        """Return the state of a site file."""
         return cls(state_folder(site_path, name) / "ledger.json", name, tolerant=tolerant)
 
     def replace(self, data: Mapping[str, Any], *, write: bool = True) -> None:
@@ -156,7 +156,7 @@ class SiteState:
         return all(self.entry(phase, h).state is PhaseState.DONE for h in hosts)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the ledger as JSON-ready data."""
+        """Return the state as JSON-ready data."""
         phases = {p: {h: asdict(e) for h, e in sorted(hosts.items())} for p, hosts in self._entries.items()}
         about = {"version": VERSION, "serial": self.serial, "site": self.site, "keepers": list(self.keepers)}
         bootstrapped = {n: dict(sorted(h.items())) for n, h in sorted(self._bootstrapped.items())}
@@ -170,7 +170,7 @@ class SiteState:
         except OSError as error:
             raise AvadmError.of(
                 check="ledger-unwritable",
-                what="The ledger of the site cannot be written.",
+                what="The state of the site cannot be written.",
                 where=str(self.path),
                 found=error.strerror or str(error),
                 remedy="Free space or permission there and run the same command again.",
@@ -209,10 +209,10 @@ def _read(path: Path) -> _Held:
     except DAMAGE as error:
         raise AvadmError.of(
             check="ledger-unreadable",
-            what="The ledger of the site cannot be read.",
+            what="The state of the site cannot be read.",
             where=str(path),
             found=str(error)[:200],
-            wanted=f"a ledger of version {VERSION}",
+            wanted=f"a state file of version {VERSION}",
             remedy="Remove the file: the copy on the site's nodes is taken, or every phase is run again, which changes "
             "nothing that is right.",
         ) from error

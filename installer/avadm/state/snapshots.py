@@ -1,4 +1,4 @@
-"""What each phase left behind, as values of its items; kept beside the ledger (drift/collector.py asks for them)."""
+"""What each phase left behind, as values of its items; kept beside the state (drift/collector.py asks for them)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HostSnapshot:
     """What one phase left on one host, or what its tasks on that host left in the cluster.
 
     Attributes:
-        run: id of the run that left it so: a ledger entry of another run says that it is out of date.
+        run: id of the run that left it so: a state entry of another run says that it is out of date.
         host: where the tasks ran.
         values: item to value.
     """

@@ -116,7 +116,7 @@ def test_after_the_loss_of_all_data_all_up_to_a_time_is_back_and_none_after(
         answers = time.monotonic() - begun
         day.succeeded(day.start("after", "print(1)", roles=[{"each": SMALL}]))
         works = time.monotonic() - begun
-        # The ledger has forgotten it, so its pods are nobody's.
+        # The state has forgotten it, so its pods are nobody's.
         eventually(lambda: not platform.ctl(f"get pods --all-namespaces -l ava.io/run={later}")["items"], 180)
         row.came = (
             f"{len(before)} rows acknowledged before, {len(before - kept)} lost; {len(after)} after, {len(after & kept)} there;"

@@ -59,7 +59,7 @@ def test_an_etcd_whose_data_are_away_is_not_founded_anew(lab, tried):
     backs = [moved(lab, node, "etcd", "/var/lib/etcd/avadm/member") for node in nodes]
     try:
         refused("etcd", "has lost its data", f"--replace {nodes[0]}")
-        # The ledger's mark alone says the same: the node was reinstalled.
+        # The state's mark alone says the same: the node was reinstalled.
         lab.sh(nodes[0], "mv /var/lib/avadm/founded/etcd.json /var/lib/avadm/founded/etcd.away")
         refused("etcd", "has lost its data")
         lab.run(nodes[0], "systemctl start etcd", 120)
@@ -76,7 +76,7 @@ def test_an_etcd_whose_data_are_away_is_not_founded_anew(lab, tried):
     assert set(keys) <= set(now) | {k for k in keys if "/events/" in k or "/leases/" in k}
     assert json.loads(lab.sh(nodes[0], "cat /var/lib/avadm/founded/etcd.json")) == mark
     unchanged(("etcd",))
-    row.came = f"refused by the node's mark and by the ledger's; all {len(keys)} keys there again"
+    row.came = f"refused by the node's mark and by the state's; all {len(keys)} keys there again"
 
 
 @pytest.mark.parametrize("all_of_them", [False, True], ids=["one", "all"])

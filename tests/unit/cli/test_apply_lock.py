@@ -1,4 +1,4 @@
-"""Two controllers, dead runs, broken locks, and copies of the ledger, on nodes that are folders."""
+"""Two controllers, dead runs, broken locks, and copies of the state, on nodes that are folders."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def taken(nodes):
 
 
 def copy_of(nodes, node):
-    """Return the ledger's copy on a node."""
+    """Return the state's copy on a node."""
     return nodes.path(node, "/var/lib/avadm/t/state.json")
 
 
@@ -330,7 +330,7 @@ def test_a_copy_that_another_wrote_is_not_believed_and_told(avadm, nodes, playbo
         forge(copy_of(nodes, node))
     ledger.unlink()
     text = " ".join(avadm("status").output.split())
-    assert "The copy of the ledger on stor1, stor2, stor3 is not used" in text
+    assert "The copy of the state on stor1, stor2, stor3 is not used" in text
     result = avadm("apply", "base", "--resume")
     assert why in " ".join(result.output.split())
     assert playbooks.phases == ["base"], "what nobody proves is done again"

@@ -46,7 +46,7 @@ def test_a_new_controller_without_the_vault_is_stopped_by_what_the_nodes_keep(av
     shutil.copy(tmp_path / "site.yml", site)
     assert refused(avadm("plan", site=site)) == "vault-lost"
     assert not (other / "site.vault.yml").exists()
-    # Where the ledger has come along, another vault is no way round.
+    # Where the state has come along, another vault is no way round.
     shutil.copytree(tmp_path / ".avadm", other / ".avadm")
     assert refused(avadm("site", "render", "--out", str(other / "i"), site=site)) == "vault-lost"
     Vault.open(site).ensure({"vault_ceph_fsid": lambda: "another"})

@@ -1,4 +1,4 @@
-"""What was bootstrapped once goes into the ledger while the phase still runs, and to the roles as a variable."""
+"""What was bootstrapped once goes into the state while the phase still runs, and to the roles as a variable."""
 
 import json
 from pathlib import Path

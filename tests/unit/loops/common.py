@@ -74,7 +74,7 @@ def bad_first_async(done: list[Any]) -> Callable[..., Awaitable[None]]:
 
 
 async def called(what: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Stand in for the ledger's threads."""
+    """Stand in for the database's threads."""
     return what(*args, **named)
 
 

@@ -1,4 +1,4 @@
-"""Services of nodes by general means: units, ports, virtual addresses; and what avadm's own ledger says."""
+"""Services of nodes by general means: units, ports, virtual addresses; and what avadm's own state says."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _holders(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if s.ledger is None:
-        yield unknown("the ledger of avadm cannot be read")
+        yield unknown("the state of avadm cannot be read")
         return
     for phase, state in s.ledger.items():
         if state == "failed":

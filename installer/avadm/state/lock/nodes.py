@@ -49,7 +49,7 @@ class Seen:
 class LockNodes:
     """The nodes that keep a site's lock: its monitors, or its first nodes where it has none.
 
-    A lock needs a majority of these, and of those of the last run that wrote the ledger, as the controller and the
+    A lock needs a majority of these, and of those of the last run that wrote the state, as the controller and the
     copies on the nodes tell: the majorities of two versions of a site file can be other nodes altogether.
 
     Args:
@@ -84,7 +84,7 @@ class LockNodes:
         return sorted({name for group in self.groups for name in group if name not in self._known})
 
     def learn(self, seen: Seen) -> list[str]:
-        """Add the nodes that copies of the ledger tell of; return those that were not asked yet."""
+        """Add the nodes that copies of the state tell of; return those that were not asked yet."""
         for answer in seen.answers.values():
             self._join(answer.get("keepers"))
         return [name for name in self.names if name not in seen.answers and name not in seen.silent]
@@ -142,11 +142,11 @@ def look(nodes: LockNodes) -> Seen:
     if not seen.answers:
         blind = Finding(
             check="plan-blind",
-            what="No node that keeps the site's lock and ledger can be asked.",
+            what="No lock node is reachable.",
             where=", ".join(nodes.names),
             found="no answer",
             wanted="one that answers",
-            remedy="Fix what follows, or plan by this controller's ledger alone with --offline.",
+            remedy="Fix what follows, or plan by this controller's state alone with --offline.",
         )
         raise AvadmError([blind, *findings("reachability", seen.silent)])
     return seen

@@ -112,7 +112,7 @@ def _take(
     for token, holder in {t: h for t, h in seen.holders.items() if t != ours["token"]}.items():
         # A holder on a minority that is alive is a run that is just being refused, or one that lost its nodes.
         if dead(holder):
-            tell(f"Took over the lock that a dead run of this controller left: {named(holder)}.")
+            tell(f"Removed the stale lock of an interrupted run: {named(holder)}.")
         elif break_lock:
             tell(f"Broke the lock of {named(holder)}.")
         else:
@@ -146,7 +146,7 @@ def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str], group: Sequence[s
     remedy = "Fix what follows; `avadm preflight` says more."
     if left:
         remedy = (
-            f"{', '.join(left)} kept it when the ledger was last written and {'is' if len(left) == 1 else 'are'} "
+            f"{', '.join(left)} kept it when the state was last written and {'is' if len(left) == 1 else 'are'} "
             "not in this site file: use the newest site file, or, where they are surely gone, the same command with "
             "--break-lock."
         )

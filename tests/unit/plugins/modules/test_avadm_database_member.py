@@ -9,7 +9,7 @@ URL = "https://10.0.0.2:8008/primary"
 
 @pytest.fixture
 def member(tmp_path):
-    """Return what decides over a member: (data there, own mark, the ledger's, replace, primary) -> whether it copies."""
+    """Return what decides over a member: (data there, own mark, the state's, replace, primary) -> whether it copies."""
 
     def decided(data=False, mark=False, ledger=(), replace=False, primary=None):
         folder = tmp_path / "data"
