@@ -9,6 +9,7 @@ from platform_client_fakes import FakeClient
 from platform_fakes import GPUS, FakePlatform
 
 from avadm_validation import data
+from avadm_validation.measuring.context import MeasureError
 from avadm_validation.measuring.extract import compute, facts
 from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
@@ -16,7 +17,7 @@ from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.registry import criteria
 from avadm_validation.suites.platform import log_readers, platform_client, polling, run, tenant
-from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS, ot1
 from tests.controls.platform import FAULTS
 from tests.unit.validation.executing import execute
 
@@ -96,6 +97,23 @@ def test_what_a_killed_run_left_is_taken_away_by_the_next(tmp_path, world):
     assert [c.verdict for c in checks] == [Verdict.PASS, Verdict.PASS]
     assert "accept-old" not in world.groups
     assert world.users[old]["state"] == "disabled"
+
+
+def test_a_check_that_could_not_be_measured_is_repeated_in_groups_of_its_own(tmp_path, world, monkeypatch):
+    """A deleted group's name is never given again, so the second try needs others."""
+    measure, tries = ot1.run, []
+
+    def run_once_broken(ctx):
+        tries.append(ctx)
+        if len(tries) == 1:
+            with tenant.tenant(ctx, [{}, {}]):
+                raise MeasureError("the machine was too busy")
+        return measure(ctx)
+
+    monkeypatch.setattr(ot1, "run", run_once_broken)
+    made, _ = suite(tmp_path, world)
+    checks = execute(run, made, ["A-OT1"])
+    assert (len(tries), checks[-1].verdict) == (2, Verdict.PASS), checks[-1].reasons
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)

@@ -1,7 +1,8 @@
 """The suite's own users and groups: made for a check, taken away at its end; a killed run's by the next run.
 
 The database keeps who was charged, so users cannot be removed: they have fixed names and are disabled, and the administrator's
-account that made them too. Groups are removed; each run has groups of its own, since a removed one's name is never used again.
+account that made them too. Groups are removed; each measurement has groups of its own, also where a check is measured again,
+since a removed group's name is never given again.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
     admin, word = boss(ctx), ctx.rec.check.lower().removeprefix("a-")
     word += part
     name = f"{PREFIX}-{word}"
-    groups = tuple(f"{GROUPS}{ctx.run}-{word}{i or ''}"[:32] for i in range(len(quotas)))
+    # The run's time, and what no earlier group has; 32 characters at most.
+    unique = f"{ctx.run[:16]}{secrets.token_hex(2)}"
+    groups = tuple(f"{GROUPS}{unique}-{word}{i or ''}"[:32] for i in range(len(quotas)))
     try:
         user, password, token = _user(ctx, admin, name)
         for group, quota in zip(groups, quotas, strict=True):
