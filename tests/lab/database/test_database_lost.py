@@ -8,10 +8,10 @@ import threading
 import time
 
 import pytest
-from tests.lab.faults.test_bootstrapped import eventually, moved, refused
 
 from tests.lab.faults.drive import avadm
 from tests.lab.faults.planting import planted
+from tests.lab.faults.test_bootstrap_marks import eventually, moved, refused
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
-from tests.lab.faults.test_bootstrapped import eventually
 
 from ava.client import ApiError
 from tests.lab.ava.conftest import authority, day, platform  # noqa: F401
@@ -15,6 +14,7 @@ from tests.lab.ava.day import SMALL
 from tests.lab.database.test_backups import backed  # noqa: F401
 from tests.lab.database.test_database_lost import Writer
 from tests.lab.faults.drive import avadm
+from tests.lab.faults.test_bootstrap_marks import eventually
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 

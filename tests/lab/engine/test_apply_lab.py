@@ -19,7 +19,7 @@ def test_a_second_run_changes_nothing_on_any_host_and_says_so(lab, second_run):
     assert {
         name: (h["changed"], h["failed"], h["unreachable"]) for name, h in summary["hosts"].items()
     } == dict.fromkeys(summary["hosts"], (0, 0, 0)), summary["changes"]
-    assert "Nothing changed" in second_run.said
+    assert "No changes" in second_run.said
 
 
 @pytest.mark.core("second run")

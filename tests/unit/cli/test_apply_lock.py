@@ -100,7 +100,7 @@ def test_a_dead_run_of_this_controller_is_taken_over_and_told(avadm, nodes):
     plant(nodes, MONS, pid=2**22 + 7)
     result = avadm("apply", "base")
     assert result.exit_code == 0, result.output
-    assert "dead run of this controller" in result.output
+    assert "stale lock of an interrupted run" in result.output
 
 
 def test_a_pid_that_was_used_again_is_dead_and_a_living_one_is_not(avadm, nodes):

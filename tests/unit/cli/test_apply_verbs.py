@@ -34,7 +34,7 @@ def test_apply_hands_each_playbook_its_limit_inventory_and_vault(avadm, playbook
     assert (ceph.playbook.name, ceph.limit) == ("ceph.yml", MONS)
     assert (ceph.vault, ceph.vault_password) == (tmp_path / "site.vault.yml", tmp_path / "site.vault-pass")
     assert (ceph.inventory / "hosts.yml").is_file()
-    assert "Nothing changed" in result.output
+    assert "No changes" in result.output
 
 
 def test_a_run_folder_holds_all_and_no_secret(avadm, tmp_path):

@@ -93,12 +93,13 @@ def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(ended, t
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
 @pytest.mark.parametrize(
-    ("verb", "told"), [("apply", "where it stopped"), ("preflight", "changes nothing"), ("site", "by you.\n")]
+    ("verb", "told"),
+    [("apply", "where it stopped"), ("preflight", "changes nothing"), ("site", "Interrupted.\n")],
 )
 def test_a_stopped_verb_ends_in_a_sentence_that_is_true_of_it(ended, error, verb, told):
     code, reply = ended(error, verb)
     assert code == 2
-    assert "Stopped by you" in reply and told in reply
+    assert "Interrupted" in reply and told in reply
     assert "Traceback" not in reply
 
 

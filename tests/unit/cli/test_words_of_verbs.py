@@ -52,11 +52,11 @@ def test_no_summary_of_a_sub_verb_is_cut(verb):
     assert "..." not in command.get_help(context).split("Commands:")[-1]
 
 
-@pytest.mark.parametrize("verb", ["admin", "data", "workbench", "tokens", "images"])
+@pytest.mark.parametrize("verb", ["user", "group", "queue", "data", "workbench", "token", "image"])
 def test_no_summary_of_a_sub_verb_of_ava_is_cut(verb):
     from ava.cli import main as ava
 
-    command = ava.Verbs().get_command(click.Context(ava.cli), verb)
+    command = ava.Commands(name="ava").get_command(click.Context(ava.cli), verb)
     context = click.Context(command, info_name=verb, terminal_width=80)
     assert "..." not in command.get_help(context).split("Commands:")[-1]
 

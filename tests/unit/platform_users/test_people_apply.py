@@ -177,7 +177,10 @@ def test_the_secret_goes_by_standard_input_alone_and_the_token_ends_with_the_ver
     [(command, secret)] = master.sent
     assert len(secret) == 43 and secret not in command
     assert command.endswith("--name root2")
-    with Client(served.url, token=f"ava_x.{secret}") as gone, pytest.raises(Exception, match="log"):
+    with (
+        Client(served.url, token=f"ava_x.{secret}") as gone,
+        pytest.raises(Exception, match="Authentication required"),
+    ):
         gone.me()
 
 

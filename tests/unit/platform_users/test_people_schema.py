@@ -15,6 +15,7 @@ def test_every_key_has_a_meaning() -> None:
 
 
 def test_the_example_of_the_page_is_good(tmp_path: Path) -> None:
-    text = (DOCS / "ava-people.md").read_text().split("```yaml\n")[1].split("```")[0]
+    page = (DOCS / "how-to/administer-ava.md").read_text()
+    text = page.partition("## Users, groups and quotas from a file")[2].split("```yaml\n")[1].split("```")[0]
     (tmp_path / "people.yml").write_text(text.replace("AAAA… zoe", "AAAAC3NzaC1lZDI1NTE5 zoe"))
     assert load(tmp_path / "people.yml").people.users[0].name == yaml.safe_load(text)["users"][0]["name"]

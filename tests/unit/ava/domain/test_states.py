@@ -77,7 +77,7 @@ ADMITTED = [
         "no room",
         three("Running", "Pending", "Pending", reason="Unschedulable"),
         State.STARTING,
-        "no node has room",
+        "no node has enough free",
     ),
     ("unknown reason", three("Running", "Running", "Pending", reason="Odd"), State.STARTING, "Odd"),
     ("pods of an earlier attempt", [pod("Running", attempt=1)] * 3, State.STARTING, "are being created"),

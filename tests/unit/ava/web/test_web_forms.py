@@ -119,7 +119,7 @@ def test_what_is_wrong_comes_beside_its_field_while_one_types(site: Site) -> Non
     text = ann.send("/trainings/check", typed).text
     beside = dict(re.findall(r'<p class="error" id="e-([a-z_.]+)" hx-swap-oob="[^"]*">(.*?)</p>', text))
     assert "lower-case letters" in beside["name"]
-    assert "cpu cannot be this." in beside["worker.cpu"]
+    assert "Invalid value for cpu." in beside["worker.cpu"]
     assert beside["worker.gpu"] == ""
     # Of an empty field nothing new is said: what stands there since the form was sent stays.
     assert "image" not in beside
@@ -136,8 +136,8 @@ def test_what_is_wrong_comes_beside_its_field_while_one_types(site: Site) -> Non
             {"git_url": "https://u:secret@host/x", "git_commit": "abcdef0"},
             "The URL holds a user or a password.",
         ),
-        ({"worker.memory": "1e9"}, "memory cannot be this."),
-        ({"name": "x" * 300}, "name cannot be this."),
+        ({"worker.memory": "1e9"}, "Invalid value for memory."),
+        ({"name": "x" * 300}, "Invalid value for name."),
         ({"gpu_model": "V100", "worker.gpu": "0"}, "A GPU model is named and no GPU is asked for."),
     ],
 )

@@ -94,11 +94,11 @@ def test_whoever_may_call_a_public_service_is_shown_its_address_as_a_link(site: 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"serving.port": "80"}, "port cannot be this."),
-        ({"serving.port": "x"}, "port cannot be this."),
-        ({"serving.health": "http://other/"}, "health cannot be this."),
+        ({"serving.port": "80"}, "Invalid value for port."),
+        ({"serving.port": "x"}, "Invalid value for port."),
+        ({"serving.health": "http://other/"}, "Invalid value for health."),
         ({"scaling.least": "5"}, "The least replicas are more than the most."),
-        ({"scaling.requests": "-1"}, "requests cannot be this."),
+        ({"scaling.requests": "-1"}, "Invalid value for requests."),
         ({"worker.replicas": "9"}, "The replicas at the start are outside of the bounds."),
         ({"retries": "2"}, "A service runs until it is stopped."),
     ],
