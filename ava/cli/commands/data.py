@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from ava.cli.app import App, as_json
+from ava.cli.app import App, F, as_json
 from ava.cli.commands.data_files import COMMANDS, find_set
 from ava.cli.output import ago, done, note, number, print_json, say, size, table
 from ava.cli.quota import amount_of
@@ -15,7 +15,16 @@ from ava.cli.specfile import memory
 from ava.domain.data_sets import CACHED
 from ava.schemas.data_sets import DataSetOut
 
-WITH = click.Choice(["user", "group"])
+
+def reader_arguments(command: F) -> F:
+    """Add the arguments SET KIND NAME: a data set, and the user or group that may read it."""
+    for argument in (
+        click.argument("name"),
+        click.argument("kind", type=click.Choice(["user", "group"])),
+        click.argument("set_", metavar="SET"),
+    ):
+        command = argument(command)
+    return command
 
 
 @click.group()
@@ -169,9 +178,7 @@ def delete(app: App, set_: str, json_: bool) -> None:
 
 
 @data.command()
-@click.argument("set_", metavar="SET")
-@click.argument("kind", type=WITH)
-@click.argument("name")
+@reader_arguments
 @as_json
 @click.pass_obj
 def share(app: App, set_: str, kind: Literal["user", "group"], name: str, json_: bool) -> None:
@@ -186,9 +193,7 @@ def share(app: App, set_: str, kind: Literal["user", "group"], name: str, json_:
 
 
 @data.command()
-@click.argument("set_", metavar="SET")
-@click.argument("kind", type=WITH)
-@click.argument("name")
+@reader_arguments
 @as_json
 @click.pass_obj
 def unshare(app: App, set_: str, kind: Literal["user", "group"], name: str, json_: bool) -> None:

@@ -26,10 +26,10 @@ def list_(app: App, mine: bool, group: str | None, user: str | None, json_: bool
     """List the images of the site; other images are given by their full reference."""
     if (group is not None or user is not None) and not mine:
         raise click.UsageError("--group and --user require --mine")
-    if mine:
-        _list_pushed(app.client(), group, user, json_)
-        return
     client = app.client()
+    if mine:
+        _list_pushed(client, group, user, json_)
+        return
     found = client.images()
     if json_:
         print_json(found)
