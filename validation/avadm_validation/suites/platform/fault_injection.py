@@ -32,15 +32,11 @@ class FaultInjection:
 
     Attributes:
         planted: whether a fault was injected.
-        undo: reverts it; idempotent.
+        revert: reverts it; idempotent.
     """
 
     planted: bool = False
-    undo: Callable[[], None] = lambda: None
-
-    def revert(self) -> None:
-        """Revert the fault."""
-        self.undo()
+    revert: Callable[[], None] = lambda: None
 
 
 @contextmanager
