@@ -39,10 +39,8 @@ def first_sentence(text: str) -> str:
 
 
 def _chosen(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
-    from avadm.cli.main import App
-
-    if value is not None and (app := ctx.find_object(App)):
-        app.choose(value)
+    if value is not None and ctx.obj is not None:
+        ctx.obj.choose(value)
 
 
 def pointed(pointer: Path) -> Path:

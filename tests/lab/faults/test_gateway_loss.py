@@ -15,7 +15,7 @@ from tests.lab.faults.planting import planted
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 FOLDER = "/tmp/avadm-fault-s3"
-TOOLS = ("s3client.py", "s3load.py")
+TOOLS = ("s3client.py", "s3common.py", "s3load.py")
 SECONDS = 45
 FIRST_OSD = "ls /var/lib/ceph/osd | sed -n '1s/.*-//p'"
 STATES = """python3 -c 'import socket

@@ -68,7 +68,8 @@ def s3client(monkeypatch):
     import s3client
 
     yield s3client
-    sys.modules.pop("s3client", None)
+    for name in ("s3client", "s3load", "s3common"):
+        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("left", [(), ("parts", "dir 0/object+7~9")], ids=["new", "after a try that was cut"])

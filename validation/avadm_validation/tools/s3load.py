@@ -7,7 +7,7 @@ import random
 import threading
 import time
 
-from s3client import body, client, code_of, content, digest
+from s3common import body, client, code_of, content, digest
 
 
 class Worker(threading.Thread):

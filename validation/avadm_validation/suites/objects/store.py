@@ -14,7 +14,7 @@ from avadm_validation.measuring.targets import ObjectTarget
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.suites.objects import users
 
-TOOL, PARTS = "s3client.py", ("s3client.py", "s3load.py")
+TOOL, PARTS = "s3client.py", ("s3client.py", "s3common.py", "s3load.py")
 """What is run on clients, and the files that it consists of."""
 SETTINGS = {
     "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
