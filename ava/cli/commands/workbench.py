@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from ava.cli import output
 from ava.cli.app import App, as_json
 from ava.cli.output import done, note, print_json, say, table
 from ava.cli.param_types import CORES, SIZE
-from ava.cli.runs import ENDED, PERIOD
+from ava.cli.runs import ENDED
 from ava.domain.problems import ApiError, Problem
 
 if TYPE_CHECKING:
@@ -81,9 +81,8 @@ def start(app: App, name: str, wait: bool, json_: bool) -> int:
     if one.state == "new" or one.state in ENDED:
         ava.start_definition(one.id, key=uuid.uuid4().hex)
         one = ava.workbench(one.id)
-    while wait and one.state != "running" and one.state not in ENDED:
-        time.sleep(PERIOD)
-        one = ava.workbench(one.id)
+    if wait:
+        one = _wait_for(ava, one, ENDED | {"running"})
     if json_:
         print_json(one)
     else:
@@ -105,9 +104,8 @@ def stop(app: App, name: str, wait: bool, json_: bool) -> None:
     if one.run is not None and one.state not in ENDED:
         ava.stop(one.run)
     one = ava.workbench(one.id)
-    while wait and one.run is not None and one.state not in ENDED:
-        time.sleep(PERIOD)
-        one = ava.workbench(one.id)
+    if wait and one.run is not None:
+        one = _wait_for(ava, one, ENDED)
     if json_:
         print_json(one)
     else:
@@ -243,6 +241,18 @@ def _put(path: Path, text: str) -> None:
     new.touch(mode=0o600)
     new.write_text(text, encoding="utf-8")
     new.replace(path)
+
+
+def _wait_for(ava: Client, one: WorkbenchOut, states: Collection[str]) -> WorkbenchOut:
+    """Return a workbench whose run has one of the states; it is asked for again when its run has changed."""
+    while one.run is not None and one.state not in states:
+        watched = one.run
+        for _ in ava.watch(watched):
+            one = ava.workbench(one.id)
+            # Another run has begun meanwhile: this one changes no more.
+            if one.state in states or one.run != watched:
+                break
+    return one
 
 
 def _the(ava: Client, name: str) -> WorkbenchOut:
