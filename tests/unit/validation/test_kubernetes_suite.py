@@ -62,6 +62,32 @@ def test_a_container_whose_group_the_kernel_names_was_killed_for_its_memory(tmp_
     assert {c.id: c.verdict for c in execute(run, made)}["K-MEM"] == Verdict.PASS
 
 
+class LateServer(FakeCluster):
+    """A cluster whose DNS servers hear late of the last pod."""
+
+    asked = 0
+
+    def resolve(self, node, job):
+        answer = json.loads(super().resolve(node, job))
+        self.asked += 1
+        if self.asked <= 2 * len(self.target().kube.nodes):
+            for name, found in answer["names"].items():
+                if name.startswith("heads."):
+                    found["addresses"] = found["addresses"][:-1]
+        return json.dumps(answer) + "\n"
+
+
+def test_dns_servers_are_asked_again_until_they_know_all_pods(tmp_path, monkeypatch):
+    made, _ = suite(tmp_path, LateServer())
+    assert {c.id: c.verdict for c in execute(run, made, ["K-DNS"])}["K-DNS"] == Verdict.FAIL
+    (tmp_path / "again").mkdir()
+    monkeypatch.setattr(
+        Runner, "efforts", lambda *run: {c: {**p, "settle_s": 60} for c, p in EFFORTS(*run).items()}
+    )
+    made, _ = suite(tmp_path / "again", LateServer())
+    assert {c.id: c.verdict for c in execute(run, made, ["K-DNS"])}["K-DNS"] == Verdict.PASS
+
+
 def test_an_edit_of_what_a_pod_answered_shows(tmp_path):
     made, _ = suite(tmp_path, FakeCluster())
     done = report(made, execute(run, made), tmp_path)

@@ -70,7 +70,10 @@ def take(a, name):
 
 
 def read(a):
-    """Read every file in turn, once or for some seconds; only reading is timed, not the comparison."""
+    """Read every file in turn, once or for some seconds; only reading is timed, not the comparison.
+
+    After a round with failed reads it goes on for some seconds more, so that one failure at the very end is no lost file.
+    """
     out = {
         "seconds": 0.0,
         "bytes": 0,
@@ -96,7 +99,8 @@ def read(a):
                 out["errors"].append([name, what])
         out["rounds"] += 1
         out["last_round_failed"] = failed
-        if time.time() - begun >= a.for_s:
+        lasted = time.time() - begun
+        if lasted >= a.for_s and (not failed or lasted >= a.for_s + a.more_s):
             break
     out["lasted_s"] = time.time() - begun
     out["errors"] = out["errors"][:20] + [["more", str(len(out["errors"]) - 20)]] * (len(out["errors"]) > 20)
@@ -132,6 +136,7 @@ def main():
     parser.add_argument("--seed", required=True)
     parser.add_argument("--version", default="1", help="versions that are right, the newest last")
     parser.add_argument("--for-s", type=float, default=0.0)
+    parser.add_argument("--more-s", type=float, default=0.0)
     parser.add_argument("--rename", type=int, default=0)
     a = parser.parse_args()
     json.dump({"make": make, "read": read, "wait": wait}[a.command](a), sys.stdout)

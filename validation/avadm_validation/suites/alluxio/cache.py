@@ -117,11 +117,18 @@ class Cache:
             line = self.tool("make", self.folder(store, name), size, 1, version=version, rename=1)
             self.run(node, line, f"replace-{name}")
 
-    def read(self, store: UnderStore, name: str, size: int, count: int, **options: str | float) -> str:
+    def read(
+        self,
+        store: UnderStore,
+        name: str,
+        size: int,
+        count: int,
+        timeout: float | None = None,
+        **options: str | float,
+    ) -> str:
         """Read files through the mount; return the raw file."""
-        return self.run(
-            self.reader, self.tool("read", self.seen(store, name), size, count, **options), f"read-{name}"
-        )
+        line = self.tool("read", self.seen(store, name), size, count, **options)
+        return self.run(self.reader, line, f"read-{name}", timeout)
 
     def pages(self, nodes: Sequence[str], port: int, name: str) -> list[str]:
         """Return the raw files of the metrics' pages of those nodes that answer."""

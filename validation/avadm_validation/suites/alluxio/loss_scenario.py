@@ -23,7 +23,8 @@ def lost(ctx: Context, part: str) -> Outcome:
     ctx.step(f"read while the {part} on {node} is killed", seconds=for_s)
     timer = cache.lose(node, f"avadm-alluxio-{part}", float(p["kill_s"]))
     try:
-        read = cache.read(store, "lost", size, count, for_s=for_s)
+        limit = float(p["timeout_s"]) + 2 * for_s
+        read = cache.read(store, "lost", size, count, limit, for_s=for_s, more_s=for_s)
     finally:
         timer.join()
     killed = ctx.rec.save("killed.json", json.dumps({"killed": len(cache.killed)}))
@@ -31,11 +32,11 @@ def lost(ctx: Context, part: str) -> Outcome:
     return Outcome(
         method=f"{count} files of {size} B are read in turn for {for_s:.0f} s; avadm-alluxio-{part} on {node} gets SIGKILL "
         f"after {p['kill_s']} s; every byte is compared with what the file's name says it is; a failed read is tried again "
-        "in the next round",
+        "in the next round, at the end for as long again",
         metrics=[
             metric("wrong", ("files with other bytes than were written", "内容错误的文件数"), "files", "client",
                    [ctx.sample("cache_wrong", reads)]),
-            metric("failed-at-end", ("files that cannot be read in the last round", "结束时读取失败的文件数"), "files", "client",
+            metric("failed-at-end", ("files that cannot be read at the end", "结束时读取失败的文件数"), "files", "client",
                    [ctx.sample("cache_failed_at_end", reads)]),
             metric("gap", ("last failed read after the loss", "丢失后最后一次读取失败"), "s", "client",
                    [ctx.sample("cache_gap_s", reads, at_s=float(p["kill_s"]))]),
