@@ -69,7 +69,8 @@ class Reading:
             if before not in (None, run.id) and not self.forgets:
                 each[group]["found"] = before
             self.written.setdefault(group, run.id)
-        return json.dumps({"mark": run.id, "there": mine, "opened": mine, "each": each})
+        others = [g for g, x in self.world.groups.items() if run.owner in x["members"] and g not in asked]
+        return json.dumps({"mark": run.id, "there": [*mine, *others], "opened": mine, "each": each})
 
     def gid(self, group):
         return 5000 + sorted(self.world.groups).index(group) if group in self.world.groups else 0

@@ -17,7 +17,7 @@ from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.registry import criteria
 from avadm_validation.suites.platform import log_readers, platform_client, polling, run, tenant
-from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS, ot1
+from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS, ot1, ot2
 from tests.controls.platform import FAULTS
 from tests.unit.validation.executing import execute
 
@@ -113,6 +113,25 @@ def test_a_check_that_could_not_be_measured_is_repeated_in_groups_of_its_own(tmp
     monkeypatch.setattr(ot1, "run", run_once_broken)
     made, _ = suite(tmp_path, world)
     checks = execute(run, made, ["A-OT1"])
+    assert (len(tries), checks[-1].verdict) == (2, Verdict.PASS), checks[-1].reasons
+
+
+def test_groups_that_an_earlier_measurement_left_are_not_taken_for_others(tmp_path, world, monkeypatch):
+    """When the platform does not answer, a measurement cannot remove its groups: its user is still in them."""
+    measure, tries, remove = ot2.run, [], tenant.remove
+
+    def run_once_broken(ctx):
+        tries.append(ctx)
+        if len(tries) > 1:
+            monkeypatch.setattr(tenant, "remove", remove)
+            return measure(ctx)
+        monkeypatch.setattr(tenant, "remove", lambda *_: ["the platform did not answer"])
+        with tenant.tenant(ctx, [{}, {}]):
+            raise MeasureError("the platform did not answer")
+
+    monkeypatch.setattr(ot2, "run", run_once_broken)
+    made, _ = suite(tmp_path, world)
+    checks = execute(run, made, ["A-OT2"])
     assert (len(tries), checks[-1].verdict) == (2, Verdict.PASS), checks[-1].reasons
 
 
