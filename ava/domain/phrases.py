@@ -101,7 +101,9 @@ def sentences(*texts: str) -> str:
 
 def listed(texts: Sequence[str]) -> str:
     """Return texts in a row, with commas between."""
-    return reduce(lambda first, second: Phrase("{first}, {second}", first=first, second=second), texts)
+    rest: Sequence[str] = texts[1:]
+    start = texts[0] if texts else ""
+    return reduce(lambda first, second: Phrase("{first}, {second}", first=first, second=second), rest, start)
 
 
 def as_document(text: str) -> dict[str, Any] | None:
@@ -136,6 +138,8 @@ def from_document(text: str, document: object) -> str:
 def _made(document: Any, most: int, depth: int) -> str:
     """Return a text of a document; ValueError for one that is longer than ``most``, nested too deep, or has too many values."""
     if isinstance(document, str):
+        if len(document) > most:
+            raise ValueError
         return document
     values, template = document["values"], document["template"]
     if depth >= DEPTH or len(values) > VALUES or not isinstance(template, str) or len(template) > 1000:

@@ -16,7 +16,7 @@ from ava.domain import labels, model_services, pod_failures, pod_status
 from ava.domain.model import Outcome, PodState, Run
 from ava.domain.model_services import Name, Plan, Replica, Service
 from ava.domain.phrases import Phrase
-from ava.domain.problems import ApiError, Problem
+from ava.domain.problems import ApiError, Problem, from_stored
 from ava.domain.spec import Serving, Spec
 from ava.domain.states import explain
 from ava.kube.client import Object
@@ -275,7 +275,7 @@ class ModelServices:
             own.append(Problem(f"{CODE}update-stopped", trouble, f"service {run.name}", remedy=remedy))
         others = [p for p in run.waits_for if not str(p.get("code", "")).startswith(CODE)]
         if [p.as_stored() for p in own] != [p for p in run.waits_for if p not in others]:
-            kept = [Problem(**{k: str(v) for k, v in p.items() if k in Problem.__slots__}) for p in others]
+            kept = [from_stored(p) for p in others]
             await self.threads(self.store.waits_for, run.id, [*kept, *own])
         if trouble != service.trouble:
             await self.threads(self.store.service_trouble, run.id, trouble, now)
