@@ -27,7 +27,7 @@ SNAPSHOT_OF = "avadm.io/clone-of-snapshot"
 """Annotation that the provisioner reads."""
 DATA_SET = "ava.io/data-set"
 CLASS = "rbd"
-_SAID = (
+_PROVISIONER = (
     (re.compile(r"there is no image (?P<image>.+)"), Phrase("there is no image {image}")),
     (
         re.compile(r"the image (?P<image>.+?) has no snapshot (?P<snapshot>.+)"),
@@ -118,7 +118,7 @@ class Snapshots:
 
 def _worded(message: str) -> str:
     """Return what the provisioner said, as a phrase where it is one of ours."""
-    for pattern, phrase in _SAID:
+    for pattern, phrase in _PROVISIONER:
         if (found := pattern.fullmatch(message)) is not None:
             return Phrase(phrase, **found.groupdict())
     return message
