@@ -1,8 +1,8 @@
 """Texts of problems and reasons with their values apart, so that each reader is told in their own language.
 
-A phrase is its English text, wherever a text is wanted: programs, logs and the database see nothing else. Who has a catalogue of
-another language words it from its template and its values. Templates stand in the code alone: what users and nodes write is a
-value, and never searched for places.
+A phrase is its English text wherever a text is wanted: programs and logs see nothing else. Who has a catalogue of another
+language words it from its template and its values; both are kept beside a text that is stored. Templates stand in the code alone:
+what users and nodes write is a value, and never searched for places.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def _document(text: Phrase) -> dict[str, Any]:
     def value(found: Value) -> Any:
         if isinstance(found, Phrase):
             return _document(found)
-        if isinstance(found, (str, int, float)):
-            return str(found)
-        return [value(one) for one in found]
+        if isinstance(found, Sequence) and not isinstance(found, str):
+            return [value(one) for one in found]
+        return str(found)
 
     shown = {name: value(text.values[name]) for name in places(text.template) if name in text.values}
     return {"template": text.template, "values": shown}
