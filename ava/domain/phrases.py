@@ -111,7 +111,7 @@ def as_document(text: str) -> dict[str, Any] | None:
     if not isinstance(text, Phrase):
         return None
     document = _document(text)
-    return document if isinstance(from_document(text, document), Phrase) else None
+    return document if isinstance(from_document(str(text), document), Phrase) else None
 
 
 def _document(text: Phrase) -> dict[str, Any]:
