@@ -17,6 +17,7 @@ from ava.db.types import plain, plain_document
 from ava.db.workbenches import WorkbenchStore
 from ava.domain.model import Page, User, UserState
 from ava.domain.names import is_id, name_problems, shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem, conflict, missing, taken
 
 SECRETS = "session", "token"
@@ -48,9 +49,9 @@ class AccessStore(WorkbenchStore):
         if person.state != UserState.ACTIVE:
             raise conflict(
                 "user-not-active",
-                f"{person.name} may not log in.",
+                Phrase("{person} may not log in.", person=person.name),
                 "user",
-                "Ask an administrator.",
+                Phrase("Ask an administrator."),
                 found=person.state,
             )
         row = {"id": self.new_id("s", now), "user_name": person.name, "kind": kind, "digest": digest}
@@ -140,7 +141,7 @@ class AccessStore(WorkbenchStore):
             else put.on_conflict_do_update(index_elements=unique, set_=over)
         )
         if connection.execute(put.returning(keys.c.name)).first() is None:
-            raise taken("key", name, name, remedy="Choose another name, or delete that key first.")
+            raise taken("key", name, name, remedy=Phrase("Choose another name, or delete that key first."))
         if kind == "ssh":
             self.notify_workbenches(connection, person.name, now)
 
@@ -216,7 +217,13 @@ def _kind_problems(kind: str, known: Sequence[str]) -> Sequence[Problem]:
     if kind in known:
         return []
     return [
-        Problem("kind-unknown", "There is no such kind.", "kind", shown(kind), f"one of {', '.join(known)}")
+        Problem(
+            "kind-unknown",
+            Phrase("There is no such kind."),
+            "kind",
+            shown(kind),
+            Phrase("one of {names}", names=", ".join(known)),
+        )
     ]
 
 
@@ -224,4 +231,8 @@ def _digest_problems(digest: str) -> Sequence[Problem]:
     if _DIGEST.fullmatch(digest):
         return []
     # The value itself is not repeated: somebody may have sent the secret.
-    return [Problem("digest-invalid", "This is no SHA-256.", "digest", "", "64 hexadecimal digits")]
+    return [
+        Problem(
+            "digest-invalid", Phrase("This is no SHA-256."), "digest", "", Phrase("64 hexadecimal digits")
+        )
+    ]

@@ -18,6 +18,7 @@ from ava.db.errors import lost_a_race, translated
 from ava.db.types import plain
 from ava.domain.model import Page, Topic
 from ava.domain.names import SERIAL_BITS, new_id
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
 WRITES = "ava_writes"
@@ -130,11 +131,11 @@ def check_limit(limit: int) -> None:
             422,
             Problem(
                 "limit-invalid",
-                "A page cannot be so long.",
+                Phrase("A page cannot be so long."),
                 "limit",
                 str(limit)[:40],
-                f"an integer from 1 to {PAGE_LIMIT}",
-                "Ask for a shorter page and follow its cursor.",
+                Phrase("an integer from 1 to {most}", most=PAGE_LIMIT),
+                Phrase("Ask for a shorter page and follow its cursor."),
             ),
         )
 
@@ -148,10 +149,10 @@ def number_cursor(after: str | None) -> int | None:
             422,
             Problem(
                 "cursor-invalid",
-                "This is no cursor of this list.",
+                Phrase("This is no cursor of this list."),
                 "after",
                 plain(after, 40),
-                "a page's next",
+                Phrase("a page's next"),
             ),
         )
     return int(after)

@@ -32,6 +32,7 @@ from ava.db.lookup import group_name, user_name
 from ava.db.tables import charges, runs
 from ava.db.tables_allocations import allocations
 from ava.domain.model import Charge, Phase, Usage
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 
@@ -157,12 +158,24 @@ def _seconds(milliseconds: Decimal | float) -> int:
 def _stretch_problems(since: datetime, until: datetime) -> Sequence[Problem]:
     if since.tzinfo is None or until.tzinfo is None:
         found = f"{since.isoformat()} to {until.isoformat()}"
-        return [Problem("time-without-zone", "A time has no zone.", "since", found, "times with their zones")]
+        return [
+            Problem(
+                "time-without-zone",
+                Phrase("A time has no zone."),
+                "since",
+                found,
+                Phrase("times with their zones"),
+            )
+        ]
     if since >= until:
         found = f"{since.isoformat()} to {until.isoformat()}"
         return [
             Problem(
-                "time-order", "The stretch of time ends before it begins.", "until", found, "later than since"
+                "time-order",
+                Phrase("The stretch of time ends before it begins."),
+                "until",
+                found,
+                Phrase("later than since"),
             )
         ]
     return []

@@ -21,6 +21,7 @@ from ava.db.tables import queues, runs
 from ava.db.tables_folders import data_sets, holds
 from ava.domain.model import Phase
 from ava.domain.names import is_id, shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
 MOST_WRITERS = 100
@@ -36,18 +37,32 @@ def request(connection: Connection, run: str, owner: str, spec: Mapping[str, Any
         row = _named(connection, name, owner)
         if row is None:
             problems.append(
-                _problem("data-set-unknown", f"There is no data set {shown(name)} that you may read.", where)
+                _problem(
+                    "data-set-unknown",
+                    Phrase("There is no data set {name} that you may read.", name=shown(name)),
+                    where,
+                )
             )
         elif row.id in named:
             problems.append(
-                _problem("data-set-twice", f"The data set {shown(name)} is named more than once.", where)
+                _problem(
+                    "data-set-twice",
+                    Phrase("The data set {name} is named more than once.", name=shown(name)),
+                    where,
+                )
             )
         elif write and row.owner != owner:
             problems.append(
-                _problem("data-set-read-only", f"Only its owner writes the data set {shown(name)}.", where)
+                _problem(
+                    "data-set-read-only",
+                    Phrase("Only its owner writes the data set {name}.", name=shown(name)),
+                    where,
+                )
             )
         elif write and row.source["kind"] != "folder":
-            what = f"The bytes of the data set {shown(name)} lie elsewhere, and are read alone."
+            what = Phrase(
+                "The bytes of the data set {name} lie elsewhere, and are read alone.", name=shown(name)
+            )
             problems.append(_problem("data-set-read-only", what, where))
         else:
             named[row.id] = write
@@ -107,7 +122,7 @@ def _named(connection: Connection, name: str, owner: str) -> Row[Any] | None:
 
 def _problem(code: str, what: str, where: str) -> Problem:
     return Problem(
-        code, what, where, remedy="Look at `ava data list`; another's data set is named by its id."
+        code, what, where, remedy=Phrase("Look at `ava data list`; another's data set is named by its id.")
     )
 
 
@@ -134,28 +149,32 @@ def _behind(connection: Connection, data_set: str, before: str) -> Problem:
     name = connection.execute(select(data_sets.c.name).where(data_sets.c.id == data_set)).scalar_one()
     return Problem(
         "data-set-behind",
-        f"An earlier run waits to write the data set {name}.",
-        f"data set {data_set}",
-        f"run {before}",
-        "no earlier run that writes",
-        "Wait: it starts after that run.",
+        Phrase("An earlier run waits to write the data set {name}.", name=name),
+        Phrase("data set {id}", id=data_set),
+        Phrase("run {id}", id=before),
+        Phrase("no earlier run that writes"),
+        Phrase("Wait: it starts after that run."),
     )
 
 
 def _why_not(connection: Connection, hold: Row[Any], owner: str) -> Problem:
     row = connection.execute(select(data_sets).where(data_sets.c.id == hold.data_set)).one()
     allowed = select(data_sets.c.id).where(data_sets.c.id == row.id, readable_by(owner))
-    where = f"data set {row.id}"
+    where = Phrase("data set {id}", id=row.id)
     if connection.execute(allowed).one_or_none() is None:
         return revoked(row, owner)
     having = select(holds.c.run).where(holds.c.data_set == row.id, holds.c.since.is_not(None))
     others = [o.run for o in connection.execute(having.order_by(holds.c.run).limit(5))]
-    what = f"The data set {row.name} is {'written' if row.writers else 'read'} by other runs."
+    what = Phrase(
+        "The data set {name} is {how} by other runs.",
+        name=row.name,
+        how=Phrase("written") if row.writers else Phrase("read"),
+    )
     return Problem(
         "data-set-in-use",
         what,
         where,
         ", ".join(others),
         "no other run" if hold.write else "no run that writes",
-        "Wait until they have ended.",
+        Phrase("Wait until they have ended."),
     )

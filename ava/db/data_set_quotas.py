@@ -7,6 +7,7 @@ from sqlalchemy import Connection, func, select
 from ava.db.base import Base, reading
 from ava.db.tables_folders import data_sets
 from ava.domain.amounts import amount
+from ava.domain.phrases import Phrase
 from ava.domain.problems import conflict
 
 MOST = 500
@@ -34,10 +35,15 @@ def see(connection: Connection, owner: str, quota: int | None, most: int | None)
     query = select(func.count()).select_from(data_sets)
     query = query.where(data_sets.c.owner == owner, data_sets.c.deleted.is_(None))
     if (count := connection.execute(query).scalar_one()) >= MOST:
-        what = f"{owner} has as many data sets as one user may have."
-        remedy = "Delete data sets that are not needed."
+        what = Phrase("{owner} has as many data sets as one user may have.", owner=owner)
+        remedy = Phrase("Delete data sets that are not needed.")
         raise conflict(
-            "too-many-data-sets", what, "name", remedy, found=str(count), wanted=f"less than {MOST}"
+            "too-many-data-sets",
+            what,
+            "name",
+            remedy,
+            found=str(count),
+            wanted=Phrase("less than {most}", most=MOST),
         )
     if most is None or quota is None:
         return
@@ -45,9 +51,19 @@ def see(connection: Connection, owner: str, quota: int | None, most: int | None)
     if there + quota > most:
         raise conflict(
             "data-sets-quota",
-            f"All data sets of {owner} may have {amount('storage', most)} together.",
+            Phrase(
+                "All data sets of {owner} may have {most} together.",
+                owner=owner,
+                most=amount("storage", most),
+            ),
             "quota",
-            "Name a smaller limit, delete data sets that are not needed, or ask an administrator to lower the limit of one.",
-            found=f"{amount('storage', there)} of the others and {amount('storage', quota)} of this one",
-            wanted=f"at most {amount('storage', most)}",
+            Phrase(
+                "Name a smaller limit, delete data sets that are not needed, or ask an administrator to lower the limit of one."
+            ),
+            found=Phrase(
+                "{there} of the others and {quota} of this one",
+                there=amount("storage", there),
+                quota=amount("storage", quota),
+            ),
+            wanted=Phrase("at most {most}", most=amount("storage", most)),
         )

@@ -18,6 +18,7 @@ from ava.domain.data_sets import OWN, DataSet, Share, Upload
 from ava.domain.data_sets import source as parsed
 from ava.domain.model import Page, Phase, Topic
 from ava.domain.names import is_id, name_problems, shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict, missing
 
 MOST_UPLOADS = 1000
@@ -49,7 +50,7 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         except ValidationError as error:
             reply = "; ".join(e["msg"] for e in error.errors())[:400]
             found = shown(str(dict(source)))
-            problem = Problem("source-invalid", "There is no such source.", "source", found, reply)
+            problem = Problem("source-invalid", Phrase("There is no such source."), "source", found, reply)
             raise ApiError(422, problem) from None
         # Whoever makes another one of this owner at the same time waits here.
         person = user_row(connection, owner, Lock.NO_KEY_UPDATE)
@@ -72,9 +73,9 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
             if there.source != kept:
                 raise conflict(
                     "name-taken",
-                    f"The data set {name} has another source.",
+                    Phrase("The data set {name} has another source.", name=name),
                     "name",
-                    "Choose another name, or delete that one.",
+                    Phrase("Choose another name, or delete that one."),
                     found=name,
                 )
             return record(there)
@@ -157,11 +158,11 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         if using := _users(connection, id):
             raise conflict(
                 "data-set-in-use",
-                f"The data set {row.name} is still used.",
-                "data set",
-                "Stop these runs, or wait until they have ended.",
+                Phrase("The data set {name} is still used.", name=row.name),
+                Phrase("data set"),
+                Phrase("Stop these runs, or wait until they have ended."),
                 found=", ".join(run for run, _, _ in using[:10]) + ("" if len(using) <= 10 else " …"),
-                wanted="no run",
+                wanted=Phrase("no run"),
             )
         connection.execute(uploads.delete().where(uploads.c.data_set == id))
         connection.execute(shares.delete().where(shares.c.data_set == id))
@@ -182,11 +183,15 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
             having = [run for run, _, since in _users(connection, id) if since]
             raise conflict(
                 "data-set-in-use",
-                f"The data set {row.name} is {'written' if row.writers else 'read'} by runs.",
-                "data set",
-                "Wait until they have ended, or stop them; then do it again.",
+                Phrase(
+                    "The data set {name} is {how} by runs.",
+                    name=row.name,
+                    how=Phrase("written") if row.writers else Phrase("read"),
+                ),
+                Phrase("data set"),
+                Phrase("Wait until they have ended, or stop them; then do it again."),
                 found=", ".join(having[:10]),
-                wanted="no run",
+                wanted=Phrase("no run"),
             )
         action(lambda: connection.execute(select(data_sets.c.id).where(data_sets.c.id == row.id)).close())
 
@@ -209,10 +214,10 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         ):
             raise conflict(
                 "too-many-uploads",
-                "As many files are on their way as may be.",
-                "data set",
-                "Send some to their end, or give them up.",
-                wanted=f"less than {MOST_UPLOADS}",
+                Phrase("As many files are on their way as may be."),
+                Phrase("data set"),
+                Phrase("Send some to their end, or give them up."),
+                wanted=Phrase("less than {most}", most=MOST_UPLOADS),
             )
         row = {
             "id": self.new_id("w", now),
@@ -261,7 +266,7 @@ def data_set_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> Row
         )
     row = connection.execute(query).one_or_none() if is_id(id) else None
     if row is None:
-        raise missing(f"data set {shown(id)}", "data set")
+        raise missing(Phrase("data set {id}", id=shown(id)), Phrase("data set"))
     return row
 
 

@@ -16,6 +16,7 @@ from ava.db.tables import definitions, runs
 from ava.domain.model import Definition, Kind, Page, Phase, Topic
 from ava.domain.names import name_problems
 from ava.domain.outline import columns, size_problems
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict, missing, taken
 
 MOST_DEFINITIONS = 1000
@@ -81,7 +82,7 @@ class DefinitionStore(Base):
         """Return a definition that is not deleted."""
         row = definition_row(connection, id)
         if row.deleted is not None:
-            raise missing(f"definition {id}", "definition")
+            raise missing(Phrase("definition {id}", id=id), "definition")
         return records.definition(row)
 
     @reading
@@ -111,17 +112,17 @@ class DefinitionStore(Base):
         """Mark a definition as deleted; 409 while a run of it is not finished. Its runs and charges stay."""
         row = definition_row(connection, id, Lock.UPDATE)
         if row.deleted is not None:
-            raise missing(f"definition {id}", "definition")
+            raise missing(Phrase("definition {id}", id=id), "definition")
         unfinished = runs.c.definition == id, runs.c.phase != Phase.FINISHED
         open_runs = connection.execute(select(func.count()).select_from(runs).where(*unfinished)).scalar_one()
         if open_runs:
             raise conflict(
                 "definition-in-use",
-                f"Runs of {row.name} are not finished.",
+                Phrase("Runs of {name} are not finished.", name=row.name),
                 "definition",
-                "Stop its runs first.",
-                found=f"{open_runs} runs that are not finished",
-                wanted="none",
+                Phrase("Stop its runs first."),
+                found=Phrase("{count} runs that are not finished", count=open_runs),
+                wanted=Phrase("none"),
             )
         connection.execute(definitions.update().where(definitions.c.id == id).values(deleted=now))
         self.enqueue(connection, now, "definition-deleted", id, Topic.OPERATOR)
@@ -133,11 +134,11 @@ def _see_number(connection: Connection, owner: str) -> None:
     if count >= MOST_DEFINITIONS:
         raise conflict(
             "too-many-definitions",
-            f"{owner} has as many definitions as one user may have.",
+            Phrase("{owner} has as many definitions as one user may have.", owner=owner),
             "name",
-            "Delete definitions that are not needed any more.",
+            Phrase("Delete definitions that are not needed any more."),
             found=str(count),
-            wanted=f"less than {MOST_DEFINITIONS}",
+            wanted=Phrase("less than {most}", most=MOST_DEFINITIONS),
         )
 
 
@@ -146,6 +147,8 @@ def _as_json(spec: Mapping[str, Any]) -> dict[str, Any]:
     try:
         plain = json.loads(json.dumps(dict(spec), default=dict))
     except (TypeError, ValueError, RecursionError) as error:
-        problem = Problem("document-invalid", "This is no JSON that can be kept.", "spec", str(error)[:80])
+        problem = Problem(
+            "document-invalid", Phrase("This is no JSON that can be kept."), "spec", str(error)[:80]
+        )
         raise ApiError(422, problem) from error
     return dict(plain)

@@ -11,6 +11,7 @@ from ava.db.lookup import Lock, run_row
 from ava.db.tables import runs
 from ava.db.tables_services import predecessors
 from ava.domain.model import Outcome, Phase
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem, conflict
 
 CODE = "waits-for-run"
@@ -18,7 +19,7 @@ FOLLOWERS = 200
 """Runs that may wait for one: its end ends or frees them all in one transaction."""
 
 
-def wait_for(connection: Connection, run: str, before: Sequence[str]) -> list[dict[str, str]]:
+def wait_for(connection: Connection, run: str, before: Sequence[str]) -> list[dict[str, Any]]:
     """Keep which runs have to succeed before a new one begins; return why it waits now.
 
     The earlier runs' rows are held meanwhile, so that none ends unnoticed in between. 409 for one that has ended otherwise, 404
@@ -29,24 +30,24 @@ def wait_for(connection: Connection, run: str, before: Sequence[str]) -> list[di
         if row.phase == Phase.FINISHED and row.outcome != Outcome.SUCCEEDED:
             raise conflict(
                 "predecessor-failed",
-                f"The run {row.name} has not succeeded, so nothing can come after it.",
+                Phrase("The run {name} has not succeeded, so nothing can come after it.", name=row.name),
                 "after",
-                "Start it again, and then this one after the new run.",
-                found=f"run {id}: {row.outcome}",
+                Phrase("Start it again, and then this one after the new run."),
+                found=Phrase("run {id}: {outcome}", id=id, outcome=row.outcome),
                 wanted=Outcome.SUCCEEDED.value,
             )
         count = select(func.count()).select_from(predecessors).where(predecessors.c.before == id)
         if (there := connection.execute(count).scalar_one()) >= FOLLOWERS:
             raise conflict(
                 "too-many-followers",
-                f"Too many runs wait for {row.name}.",
+                Phrase("Too many runs wait for {name}.", name=row.name),
                 "after",
-                "Let some of them wait for one another.",
+                Phrase("Let some of them wait for one another."),
                 found=str(there),
-                wanted=f"less than {FOLLOWERS}",
+                wanted=Phrase("less than {most}", most=FOLLOWERS),
             )
         connection.execute(predecessors.insert().values(run=run, before=id))
-    return [problem.as_dict() for problem in reasons(connection, run)]
+    return [problem.as_stored() for problem in reasons(connection, run)]
 
 
 def reasons(connection: Connection, run: str) -> list[Problem]:
@@ -56,9 +57,9 @@ def reasons(connection: Connection, run: str) -> list[Problem]:
     return [
         Problem(
             CODE,
-            f"It begins when the run {row.id} ({row.name}) has succeeded.",
-            f"run {row.id}",
-            remedy="Wait, or stop it and start it without `after`.",
+            Phrase("It begins when the run {id} ({name}) has succeeded.", id=row.id, name=row.name),
+            Phrase("run {id}", id=row.id),
+            remedy=Phrase("Wait, or stop it and start it without `after`."),
         )
         for row in connection.execute(query)
     ]
@@ -85,11 +86,14 @@ def followers(connection: Connection, run: str) -> Sequence[Row[Any]]:
 
 def start_followers(connection: Connection, follower: Row[Any]) -> None:
     """Say for which other runs a follower waits still, if for any."""
-    messages = [problem.as_dict() for problem in reasons(connection, follower.id)]
+    messages = [problem.as_stored() for problem in reasons(connection, follower.id)]
     connection.execute(runs.update().where(runs.c.id == follower.id).values(waits_for=messages))
 
 
 def failed(row: Any) -> str:
     """Return why what waits for a run ends without having begun."""
-    how = {Outcome.STOPPED: "was stopped", Outcome.TIMED_OUT: "ran out of time"}.get(row.outcome, "failed")
-    return f"It waited for the run {row.id} ({row.name}), which {how}."
+    how = {
+        Outcome.STOPPED: Phrase("It waited for the run {id} ({name}), which was stopped."),
+        Outcome.TIMED_OUT: Phrase("It waited for the run {id} ({name}), which ran out of time."),
+    }.get(row.outcome, Phrase("It waited for the run {id} ({name}), which failed."))
+    return Phrase(how, id=row.id, name=row.name)

@@ -12,11 +12,12 @@ from ava.db.base import Base, reading, writing
 from ava.db.lookup import Lock, definition_row, group_row, user_row
 from ava.db.tables import definitions, members
 from ava.db.tables_workbenches import disks
-from ava.db.types import plain
+from ava.db.types import phrased
 from ava.domain.amounts import number
 from ava.domain.disks import Disk
 from ava.domain.model import Kind
 from ava.domain.outline import columns
+from ava.domain.phrases import Phrase, from_document
 from ava.domain.problems import ApiError, Problem, conflict, missing
 
 
@@ -90,14 +91,14 @@ class DiskStore(Base):
         owner = user_row(connection, definition_row(connection, definition).owner, Lock.SHARE).name
         what = definition_row(connection, definition, Lock.NO_KEY_UPDATE)
         if what.deleted is not None:
-            raise missing(f"workbench {definition}", "definition")
+            raise missing(Phrase("workbench {id}", id=definition), "definition")
         row = _row(connection, definition)
         if row is None and what.spec.get("disk") is None:
             raise conflict(
                 "no-disk",
-                f"The workbench {what.name} has no disk.",
+                Phrase("The workbench {name} has no disk.", name=what.name),
                 "definition",
-                "Store the workbench again with a disk, then start it.",
+                Phrase("Store the workbench again with a disk, then start it."),
             )
         if row is not None:
             _resize(connection, row, owner, size)
@@ -122,7 +123,7 @@ class DiskStore(Base):
         row = _row(connection, definition)
         if row is None:
             return
-        seen: dict[str, Any] = {"node": node, "trouble": plain(trouble, 1000)}
+        seen: dict[str, Any] = {"node": node, **phrased("trouble", trouble, 1000)}
         if size is not None:
             wanted = max(row.wanted, size)
             seen |= {"size": size, "wanted": wanted, "promised": max(row.promised, wanted)}
@@ -153,7 +154,7 @@ def _disk(row: Row[Any]) -> Disk:
         row.wanted,
         row.size,
         row.node,
-        row.trouble,
+        from_document(row.trouble, row.trouble_phrase),
         row.created,
         row.deleted is not None,
         row.promised,
@@ -167,11 +168,13 @@ def _resize(connection: Connection, row: Row[Any], owner: str, size: int) -> Non
             422,
             Problem(
                 "disk-shrinks",
-                "A disk grows and never shrinks.",
+                Phrase("A disk grows and never shrinks."),
                 "disk",
                 number("disk", size),
-                f"at least {number('disk', row.size)}, which it has",
-                "Ask for more, or delete the workbench, which deletes the disk with all that is on it.",
+                Phrase("at least {size}, which it has", size=number("disk", row.size)),
+                Phrase(
+                    "Ask for more, or delete the workbench, which deletes the disk with all that is on it."
+                ),
             ),
         )
     if size > row.wanted:
@@ -192,11 +195,15 @@ def _see_room(connection: Connection, group: Row[Any], more: int) -> None:
     if used + more > group.quota_disk:
         raise conflict(
             "disk-quota",
-            f"The group {group.name} may not have so much of nodes' disks.",
+            Phrase("The group {group} may not have so much of nodes' disks.", group=group.name),
             "disk",
-            "Ask for less, delete a workbench with a disk, or have the group's quota raised.",
-            found=f"{number('disk', used)} of {number('disk', group.quota_disk)} are given",
-            wanted=f"{number('disk', more)} more",
+            Phrase("Ask for less, delete a workbench with a disk, or have the group's quota raised."),
+            found=Phrase(
+                "{used} of {quota} are given",
+                used=number("disk", used),
+                quota=number("disk", group.quota_disk),
+            ),
+            wanted=Phrase("{amount} more", amount=number("disk", more)),
         )
 
 
@@ -206,18 +213,18 @@ def _see_that_it_is_reached(
     if row.cluster != cluster:
         raise conflict(
             "disk-elsewhere",
-            "The workbench's disk is in another cluster.",
+            Phrase("The workbench's disk is in another cluster."),
             "cluster",
-            f"Name the cluster {row.cluster}.",
+            Phrase("Name the cluster {cluster}.", cluster=row.cluster),
             found=cluster,
             wanted=str(row.cluster),
         )
     if row.size and node not in (None, row.node):
         raise conflict(
             "disk-elsewhere",
-            "The workbench's disk is on another node.",
+            Phrase("The workbench's disk is on another node."),
             "node",
-            f"Name {row.node}, or none; or delete the workbench, which deletes the disk.",
+            Phrase("Name {node}, or none; or delete the workbench, which deletes the disk.", node=row.node),
             found=str(node),
             wanted=str(row.node),
         )
@@ -229,9 +236,15 @@ def _see_member(connection: Connection, row: Row[Any], owner: str) -> None:
     if connection.execute(select(members.c.since).where(*mine)).one_or_none() is None:
         raise conflict(
             "disk-of-group",
-            f"The workbench's disk belongs to the group {row.group_name}, which {owner} is not in any more.",
+            Phrase(
+                "The workbench's disk belongs to the group {group}, which {owner} is not in any more.",
+                group=row.group_name,
+                owner=owner,
+            ),
             "definition",
-            "Have yourself put into that group again, or delete the workbench, which deletes the disk.",
-            found=f"{owner} is not in {row.group_name}",
-            wanted="a member",
+            Phrase(
+                "Have yourself put into that group again, or delete the workbench, which deletes the disk."
+            ),
+            found=Phrase("{person} is not in {group}", person=owner, group=row.group_name),
+            wanted=Phrase("a member"),
         )

@@ -16,6 +16,7 @@ from ava.db.lookup import Lock, run_row, user_row
 from ava.db.tables import members
 from ava.db.tables_folders import data_sets, holds
 from ava.domain.model import UserState
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 
 
@@ -27,20 +28,26 @@ def locked(connection: Connection, run: str) -> tuple[Row[Any], Row[Any]]:
 
 def membership(connection: Connection, person: Row[Any], run: Row[Any]) -> Sequence[Problem]:
     """Return why nothing more may be charged to a run's group for its owner, empty where it may."""
-    where = f"run {run.id}"
+    where = Phrase("run {id}", id=run.id)
     if person.state != UserState.ACTIVE:
-        what = f"{person.name}, whose run it is, may not run anything now."
-        return [Problem("user-not-active", what, where, remedy="Ask an administrator.")]
+        what = Phrase("{person}, whose run it is, may not run anything now.", person=person.name)
+        return [Problem("user-not-active", what, where, remedy=Phrase("Ask an administrator."))]
     mine = members.c.group_name == run.group_name, members.c.user_name == person.name
     if connection.execute(select(members.c.since).where(*mine)).one_or_none() is None:
         return [
             Problem(
                 "not-a-member",
-                f"{person.name}, whose run it is, is not a member of the group {run.group_name}, which is charged for it.",
+                Phrase(
+                    "{person}, whose run it is, is not a member of the group {group}, which is charged for it.",
+                    person=person.name,
+                    group=run.group_name,
+                ),
                 where,
-                f"{person.name} is not in {run.group_name}",
-                "a member",
-                "Stop the run and submit it again, or ask an administrator to add its owner to the group.",
+                Phrase("{person} is not in {group}", person=person.name, group=run.group_name),
+                Phrase("a member"),
+                Phrase(
+                    "Stop the run and submit it again, or ask an administrator to add its owner to the group."
+                ),
             )
         ]
     return []
@@ -60,7 +67,12 @@ def growth(connection: Connection, person: Row[Any], run: Row[Any]) -> Sequence[
 
 def revoked(data_set: Row[Any], owner: str) -> Problem:
     """Return that a data set is no longer shared with the owner of a run."""
-    what = f"The data set {data_set.name} is no longer shared with {owner}."
+    what = Phrase(
+        "The data set {data_set} is no longer shared with {owner}.", data_set=data_set.name, owner=owner
+    )
     return Problem(
-        "data-set-revoked", what, f"data set {data_set.id}", remedy="Ask its owner, or stop the run."
+        "data-set-revoked",
+        what,
+        Phrase("data set {id}", id=data_set.id),
+        remedy=Phrase("Ask its owner, or stop the run."),
     )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import exc
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
 log = logging.getLogger(__name__)
@@ -49,11 +50,11 @@ def unavailable(error: BaseException) -> ApiError:
         503,
         Problem(
             "database-unavailable",
-            "The database does not answer.",
+            Phrase("The database does not answer."),
             "database",
             type(error).__name__,
             "",
-            "Try again; the same request made twice is carried out once.",
+            Phrase("Try again; the same request made twice is carried out once."),
         ),
     )
 
@@ -65,16 +66,23 @@ def _refused(error: exc.StatementError) -> ApiError:
             409,
             Problem(
                 "state-changed",
-                "Something that this refers to was changed or removed at the same time.",
+                Phrase("Something that this refers to was changed or removed at the same time."),
                 "database",
                 first,
                 "",
-                "Look at what is there now and try again.",
+                Phrase("Look at what is there now and try again."),
             ),
         )
     if isinstance(error, exc.DataError) or isinstance(error.orig, OverflowError):
         return ApiError(
             422,
-            Problem("value-invalid", "A value cannot be kept.", "database", first, "", "Correct the value."),
+            Problem(
+                "value-invalid",
+                Phrase("A value cannot be kept."),
+                "database",
+                first,
+                "",
+                Phrase("Correct the value."),
+            ),
         )
     return unavailable(error.orig or error)

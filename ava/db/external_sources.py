@@ -10,8 +10,9 @@ from ava.db import tables_folders as tables
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.data_sets import record
 from ava.db.tables_folders import data_sets
-from ava.db.types import plain
+from ava.db.types import phrased
 from ava.domain.data_sets import DataSet, ExternalSource
+from ava.domain.phrases import Phrase, from_document
 from ava.domain.problems import Problem
 
 
@@ -39,7 +40,7 @@ class ExternalSourceStore(Base):
             "size": seen.size,
             "cached": seen.cached,
             "seen": seen.seen,
-            "trouble": plain(seen.trouble, 1000),
+            **phrased("trouble", seen.trouble, 1000),
         }
         put = upsert(connection, tables.elsewhere).values(data_set=seen.data_set, **new)
         connection.execute(put.on_conflict_do_update(index_elements=["data_set"], set_=new))
@@ -53,9 +54,16 @@ def unready(connection: Connection, id: str) -> Problem | None:
     seen = _seen(connection, id)
     if seen.volume:
         return None
-    what = f"The data set {row.name} cannot be mounted yet."
-    remedy = "Tell its owner." if seen.trouble else "Wait a moment."
-    return Problem("data-set-not-there", what, f"data set {id}", seen.trouble, "its snapshot", remedy)
+    what = Phrase("The data set {name} cannot be mounted yet.", name=row.name)
+    remedy = Phrase("Tell its owner.") if seen.trouble else Phrase("Wait a moment.")
+    return Problem(
+        "data-set-not-there",
+        what,
+        Phrase("data set {id}", id=id),
+        seen.trouble,
+        Phrase("its snapshot"),
+        remedy,
+    )
 
 
 def _seen(connection: Connection, id: str) -> ExternalSource:
@@ -63,4 +71,5 @@ def _seen(connection: Connection, id: str) -> ExternalSource:
     row: Row[tuple[object, ...]] | None = connection.execute(query).one_or_none()
     if row is None:
         return ExternalSource(id)
-    return ExternalSource(row.data_set, row.volume, row.size, row.cached, row.seen, row.trouble)
+    trouble = from_document(row.trouble, row.trouble_phrase)
+    return ExternalSource(row.data_set, row.volume, row.size, row.cached, row.seen, trouble)

@@ -14,6 +14,7 @@ from ava.db.tables import groups, members, runs, users
 from ava.db.users import next_number
 from ava.domain.model import Group, Page, Phase, Quota, Topic, User
 from ava.domain.names import person_problems
+from ava.domain.phrases import Phrase
 from ava.domain.problems import conflict, missing
 from ava.domain.quota import below_use, quota_problems
 from ava.domain.resources import FIELDS
@@ -30,9 +31,11 @@ class GroupStore(Base):
         if before is not None:
             raise conflict(
                 "name-taken",
-                f"The name {name} {'is taken' if before.deleted is None else 'was that of a group that was deleted'}.",
+                Phrase("The name {name} is taken.", name=name)
+                if before.deleted is None
+                else Phrase("The name {name} was that of a group that was deleted.", name=name),
                 "name",
-                "Choose another name; a group's folder and charges keep its name.",
+                Phrase("Choose another name; a group's folder and charges keep its name."),
                 found=name,
             )
         row = {
@@ -84,7 +87,7 @@ class GroupStore(Base):
         changed = connection.execute(update.returning(groups)).one_or_none()
         if changed is None:
             used = records.used(group_row(connection, row.name, Lock.NO_KEY_UPDATE))
-            refuse(below_use(quota, used, f"group {row.name}"), 409)
+            refuse(below_use(quota, used, Phrase("group {name}", name=row.name)), 409)
             # Between the two statements a run has ended: now it fits.
             changed = connection.execute(update.returning(groups)).one()
         self.enqueue(
@@ -105,11 +108,16 @@ class GroupStore(Base):
         if people or work or kept:
             raise conflict(
                 "group-in-use",
-                f"The group {name} is still used.",
+                Phrase("The group {name} is still used.", name=name),
                 "group",
-                "Take its members out, stop its runs and have workbenches with a disk deleted first.",
-                found=f"{people} members, {work} runs that are not finished, {kept} disks",
-                wanted="none",
+                Phrase("Take its members out, stop its runs and have workbenches with a disk deleted first."),
+                found=Phrase(
+                    "{members} members, {runs} runs that are not finished, {disks} disks",
+                    members=people,
+                    runs=work,
+                    disks=kept,
+                ),
+                wanted=Phrase("none"),
             )
         connection.execute(groups.update().where(groups.c.name == name).values(deleted=now))
         self.enqueue(connection, now, "group-changed", name, Topic.OPERATOR, deleted=True)

@@ -12,6 +12,7 @@ from ava.db.lookup import Lock, user_row
 from ava.db.tables import users
 from ava.db.tables_identities import identities, spent
 from ava.domain.model import User
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem, conflict
 
 ISSUER, SUBJECT = 500, 255
@@ -44,10 +45,15 @@ class IdentityStore(Base):
         if subject in known:
             return
         if known or (row.entered is not None and subject != row.name):
-            what = f"The account {row.name} is another person's of the directory."
-            remedy = "Ask an administrator for an account with another name."
+            what = Phrase("The account {name} is another person's of the directory.", name=row.name)
+            remedy = Phrase("Ask an administrator for an account with another name.")
             raise conflict(
-                "name-of-another", what, "name", remedy, found="another person's name", wanted="its own"
+                "name-of-another",
+                what,
+                "name",
+                remedy,
+                found=Phrase("another person's name"),
+                wanted=Phrase("its own"),
             )
         identify(connection, row.name, (issuer, subject), now)
 
@@ -66,12 +72,24 @@ def identify(connection: Connection, name: str, identity: tuple[str, str], now: 
     if not (0 < len(issuer) <= ISSUER and 0 < len(subject) <= SUBJECT and (issuer + subject).isprintable()):
         wanted = f"at most {ISSUER} and {SUBJECT} printable characters"
         refuse(
-            [Problem("identity-invalid", "The identity is not valid.", "identity", "another text", wanted)]
+            [
+                Problem(
+                    "identity-invalid",
+                    Phrase("The identity is not valid."),
+                    "identity",
+                    Phrase("another text"),
+                    wanted,
+                )
+            ]
         )
     row = {"issuer": issuer, "subject": subject, "user_name": name, "created": now}
     put = upsert(connection, identities).values(row).on_conflict_do_nothing()
     if connection.execute(put.returning(identities.c.subject)).one_or_none() is None:
         problem = Problem(
-            "identity-taken", "The identity belongs to another account.", "identity", "taken", "a new one"
+            "identity-taken",
+            Phrase("The identity belongs to another account."),
+            "identity",
+            Phrase("taken"),
+            Phrase("a new one"),
         )
         refuse([problem], 409)

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, Select, select
 
 from ava.db.tables import definitions, groups, runs, users
 from ava.domain.names import is_id, person_problems, shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import missing
 
 
@@ -39,7 +40,7 @@ def user_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[A
             None if _no_person(name) else row_of(connection, select(users).where(users.c.name == name), lock)
         )
     if row is None:
-        raise missing(f"user {shown(name)}", "user")
+        raise missing(Phrase("user {name}", name=shown(name)), "user")
     return row
 
 
@@ -51,7 +52,7 @@ def group_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[
     else:
         row = None if _no_person(name) else row_of(connection, kept.where(groups.c.name == name), lock)
     if row is None:
-        raise missing(f"group {shown(name)}", "group")
+        raise missing(Phrase("group {name}", name=shown(name)), "group")
     return row
 
 
@@ -59,7 +60,7 @@ def definition_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> R
     """Return a definition's row, also of a deleted one; 404."""
     row = row_of(connection, select(definitions).where(definitions.c.id == id), lock) if is_id(id) else None
     if row is None:
-        raise missing(f"definition {shown(id)}", "definition")
+        raise missing(Phrase("definition {id}", id=shown(id)), "definition")
     return row
 
 
@@ -67,7 +68,7 @@ def run_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> Row[Any]
     """Return a run's row; 404."""
     row = row_of(connection, select(runs).where(runs.c.id == id), lock) if is_id(id) else None
     if row is None:
-        raise missing(f"run {shown(id)}", "run")
+        raise missing(Phrase("run {id}", id=shown(id)), "run")
     return row
 
 
@@ -82,7 +83,7 @@ def group_name(connection: Connection, name: str | None) -> str | None:
         return name
     found = connection.execute(select(groups.c.name).where(groups.c.id == name)).scalar()
     if found is None:
-        raise missing(f"group {name}", "group")
+        raise missing(Phrase("group {name}", name=name), "group")
     return str(found)
 
 

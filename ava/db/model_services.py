@@ -16,10 +16,11 @@ from ava.db.quotas import charge, release
 from ava.db.service_addresses import NAMED, ServiceAddressStore, of_new_run, of_row
 from ava.db.tables import runs
 from ava.db.tables_services import revisions, services
-from ava.db.types import plain
+from ava.db.types import phrased, plain
 from ava.domain.model import Kind, Phase, Run, Topic
 from ava.domain.model_services import Service, clamp, same_pods
 from ava.domain.outline import columns, size_problems
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict, missing
 from ava.domain.quota import asks_problems, never_fits
 from ava.domain.resources import Resources
@@ -75,9 +76,9 @@ class ModelServiceStore(ServiceAddressStore):
         if fixed := [name for name in FIXED if spec.get(name) != row.spec.get(name)]:
             raise conflict(
                 "service-fixed",
-                f"{', '.join(fixed)} of a service cannot change while it runs.",
+                Phrase("{fields} of a service cannot change while it runs.", fields=", ".join(fixed)),
                 f"spec.{fixed[0]}",
-                "Leave it as it is, or stop the service and start it again.",
+                Phrase("Leave it as it is, or stop the service and start it again."),
                 found=str(spec.get(fixed[0]))[:200],
                 wanted=str(row.spec.get(fixed[0]))[:200],
             )
@@ -90,8 +91,8 @@ class ModelServiceStore(ServiceAddressStore):
         group, queue = group_row(connection, row.group_name), queue_row(connection, row.queue)
         refuse(
             [
-                *never_fits(asks, records.quota(group), f"group {group.name}"),
-                *never_fits(asks, records.quota(queue), f"queue {queue.name}"),
+                *never_fits(asks, records.quota(group), Phrase("group {name}", name=group.name)),
+                *never_fits(asks, records.quota(queue), Phrase("queue {name}", name=queue.name)),
             ]
         )
         changes: dict[str, Any] = {"target": target, "wanted": wanted}
@@ -142,8 +143,8 @@ class ModelServiceStore(ServiceAddressStore):
         bounds = _scaling(row.spec)
         if isinstance(count, bool) or not 1 <= count <= MOST or clamp(count, bounds) != count:
             least, most = (bounds.least, bounds.most) if bounds else (1, MOST)
-            what = "The service cannot have so many replicas."
-            remedy = "Choose another number, or change serving.scaling of its definition."
+            what = Phrase("The service cannot have so many replicas.")
+            remedy = Phrase("Choose another number, or change serving.scaling of its definition.")
             problem = Problem("replicas", what, "replicas", str(count)[:40], f"{least} to {most}", remedy)
             raise ApiError(422, problem)
         if count > known.wanted:
@@ -153,8 +154,8 @@ class ModelServiceStore(ServiceAddressStore):
             group, queue = group_row(connection, row.group_name), queue_row(connection, row.queue)
             refuse(
                 [
-                    *never_fits(asks, records.quota(group), f"group {group.name}"),
-                    *never_fits(asks, records.quota(queue), f"queue {queue.name}"),
+                    *never_fits(asks, records.quota(group), Phrase("group {name}", name=group.name)),
+                    *never_fits(asks, records.quota(queue), Phrase("queue {name}", name=queue.name)),
                 ]
             )
             update = services.update().where(services.c.run == run)
@@ -177,7 +178,7 @@ class ModelServiceStore(ServiceAddressStore):
         text = plain(trouble, 1000)
         if _row(connection, run).trouble == text:
             return
-        connection.execute(services.update().where(services.c.run == run).values(trouble=text))
+        connection.execute(services.update().where(services.c.run == run).values(phrased("trouble", text)))
         if text:
             self.enqueue(connection, now, "run-trouble", run, Topic.NOTICE, reason=text)
 
@@ -240,10 +241,14 @@ def _earlier(connection: Connection, row: Row[Any]) -> Problem | None:
         if any(codes & BEHIND[name] for name in shared):
             return Problem(
                 "behind",
-                "An earlier run of the group or the queue waits for what is free; more replicas come after it.",
+                Phrase(
+                    "An earlier run of the group or the queue waits for what is free; more replicas come after it."
+                ),
                 f"service {row.name}",
-                f"run {other.id}",
-                remedy="Wait until it has begun, stop it, or ask the administrator for a larger quota.",
+                Phrase("run {id}", id=other.id),
+                remedy=Phrase(
+                    "Wait until it has begun, stop it, or ask the administrator for a larger quota."
+                ),
             )
     return None
 
@@ -272,9 +277,9 @@ def _ended(row: Row[Any]) -> ApiError:
     found = "it is to be stopped" if row.stop is not None else str(row.phase)
     return conflict(
         "service-not-running",
-        f"The service {row.name} cannot be changed now.",
-        f"run {row.id}",
-        "Wait until it runs, or start it again.",
+        Phrase("The service {name} cannot be changed now.", name=row.name),
+        Phrase("run {id}", id=row.id),
+        Phrase("Wait until it runs, or start it again."),
         found=found,
         wanted=Phase.ADMITTED.value,
     )

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, select
 from ava.db import records
 from ava.db.tables import pools, queues, runs
 from ava.domain.model import Phase, Pool
+from ava.domain.phrases import Phrase
 from ava.domain.placement.pools import pool_for
 from ava.domain.problems import ApiError, conflict
 
@@ -51,11 +52,11 @@ def check_change(connection: Connection, pool: Pool) -> None:
     if before.gpu != pool.gpu and (inside := admitted_to(connection, pool.name)):
         raise conflict(
             "pool-in-use",
-            f"The pool {pool.name} cannot change its kind now.",
-            f"pool {pool.name}",
-            "Wait until these runs have ended, or stop them; then do it again.",
+            Phrase("The pool {pool} cannot change its kind now.", pool=pool.name),
+            Phrase("pool {name}", name=pool.name),
+            Phrase("Wait until these runs have ended, or stop them; then do it again."),
             found=told(inside, "admitted to it"),
-            wanted="none",
+            wanted=Phrase("none"),
         )
     named = select(queues.c.name).where(queues.c.pool == pool.name, queues.c.deleted.is_(None))
     check_shared(connection, pool, list(connection.execute(named).scalars()))
@@ -84,11 +85,13 @@ def check_shared(connection: Connection, pool: Pool, lines: Iterable[str]) -> No
 def _several(pool: Pool, found: list[str]) -> ApiError:
     return conflict(
         "pool-one-slot",
-        f"Pods with several GPUs never start in the pool {pool.name}, which shares its cards.",
-        f"pool {pool.name}",
-        "Wait until these runs have ended, or stop them; then do it again.",
+        Phrase(
+            "Pods with several GPUs never start in the pool {pool}, which shares its cards.", pool=pool.name
+        ),
+        Phrase("pool {name}", name=pool.name),
+        Phrase("Wait until these runs have ended, or stop them; then do it again."),
         found=told(found, "with more than 1 GPU in a pod"),
-        wanted="none",
+        wanted=Phrase("none"),
     )
 
 

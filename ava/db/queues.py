@@ -16,6 +16,7 @@ from ava.db.pool_uses import admitted_to, check_change, check_shared, told
 from ava.db.tables import pools, queues, runs
 from ava.domain.model import Phase, Pool, Queue, Quota, Topic
 from ava.domain.names import is_id, name_problems, shown
+from ava.domain.phrases import Phrase, listed
 from ava.domain.placement.pools import pool_for
 from ava.domain.problems import Problem, conflict, missing, taken
 from ava.domain.quota import below_use, quota_problems
@@ -76,7 +77,7 @@ class QueueStore(Base):
         row = queue_row(connection, name, Lock.NO_KEY_UPDATE)
         changes: dict[str, Any] = {}
         if quota is not None:
-            refuse(below_use(quota, records.used(row), f"queue {name}"), 409)
+            refuse(below_use(quota, records.used(row), Phrase("queue {name}", name=name)), 409)
             changes |= records.limits(quota, queues)
         if pool is not None:
             target = connection.execute(select(pools).where(pools.c.name == pool)).one()
@@ -100,18 +101,20 @@ class QueueStore(Base):
     def delete_queue(self, connection: Connection, name: str, now: datetime) -> None:
         """Delete a queue in which no run is that has not finished; 409 else, and for the one that runs are in by themselves."""
         if name == DEFAULT:
-            what = "Whoever names no queue is in this one."
-            raise conflict("queue-default", what, f"queue {name}", "Change its limits instead.")
+            what = Phrase("Whoever names no queue is in this one.")
+            raise conflict(
+                "queue-default", what, Phrase("queue {name}", name=name), Phrase("Change its limits instead.")
+            )
         row = queue_row(connection, name, Lock.UPDATE)
         inside = runs.c.queue == row.name, runs.c.phase != Phase.FINISHED
         if count := connection.execute(select(func.count()).select_from(runs).where(*inside)).scalar_one():
             raise conflict(
                 "queue-in-use",
-                f"The queue {row.name} is still used.",
-                f"queue {row.name}",
-                "Wait until they have ended, or stop them; then do it again.",
-                found=f"{count} runs that have not finished",
-                wanted="none",
+                Phrase("The queue {name} is still used.", name=row.name),
+                Phrase("queue {name}", name=row.name),
+                Phrase("Wait until they have ended, or stop them; then do it again."),
+                found=Phrase("{count} runs that have not finished", count=count),
+                wanted=Phrase("none"),
             )
         # Its name is free for a new queue; it holds no pool any more.
         connection.execute(queues.update().where(queues.c.name == row.name).values(deleted=now, pool=None))
@@ -123,9 +126,12 @@ class QueueStore(Base):
         known = select(pools).where(pools.c.name == name)
         row = None if name_problems(name, "") else row_of(connection, known, Lock.UPDATE)
         if row is None:
-            raise missing(f"pool {shown(name)}", "pool")
+            raise missing(Phrase("pool {name}", name=shown(name)), "pool")
         named = select(queues.c.name).where(queues.c.pool == name, queues.c.deleted.is_(None))
-        used = [f"queue {queue}" for queue in connection.execute(named.order_by(queues.c.name)).scalars()]
+        used: list[str] = [
+            Phrase("queue {name}", name=queue)
+            for queue in connection.execute(named.order_by(queues.c.name)).scalars()
+        ]
         every = [records.pool(row) for row in connection.execute(select(pools))]
         if pool_for(row.gpu, None, every) == name:
             kind = runs.c.gpu > 0 if row.gpu else runs.c.gpu == 0
@@ -138,11 +144,13 @@ class QueueStore(Base):
         if used:
             raise conflict(
                 "pool-in-use",
-                f"The pool {name} is still used.",
-                f"pool {name}",
-                "Give these queues another pool, and wait until the runs have ended, or stop them; then do it again.",
-                found=", ".join(used[:20]),
-                wanted="nothing",
+                Phrase("The pool {name} is still used.", name=name),
+                Phrase("pool {name}", name=name),
+                Phrase(
+                    "Give these queues another pool, and wait until the runs have ended, or stop them; then do it again."
+                ),
+                found=listed(used[:20]),
+                wanted=Phrase("nothing"),
             )
         connection.execute(pools.delete().where(pools.c.name == name))
 
@@ -168,7 +176,9 @@ class QueueStore(Base):
         id = connection.execute(change if known else make if known is False else either).scalar_one_or_none()
         if id is None:
             raise (
-                missing(f"pool {shown(pool.name)}", "pool") if known else taken("pool", pool.name, pool.name)
+                missing(Phrase("pool {name}", name=shown(pool.name)), "pool")
+                if known
+                else taken("pool", pool.name, pool.name)
             )
         return replace(pool, id=str(id))
 
@@ -183,7 +193,7 @@ def queue_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[
     query = select(queues).where(queues.c.name == name, queues.c.deleted.is_(None))
     row = None if name_problems(name, "") else row_of(connection, query, lock)
     if row is None:
-        raise missing(f"queue {shown(name)}", "queue")
+        raise missing(Phrase("queue {name}", name=shown(name)), "queue")
     return row
 
 
@@ -195,11 +205,13 @@ def _check_pool(connection: Connection, pool: str) -> None:
             [
                 Problem(
                     "pool-unknown",
-                    "There is no such pool.",
+                    Phrase("There is no such pool."),
                     "pool",
                     shown(pool),
-                    f"one of {', '.join(known[:20])}" if known else "a pool; there is none yet",
-                    "Make the pool first.",
+                    Phrase("one of {names}", names=", ".join(known[:20]))
+                    if known
+                    else "a pool; there is none yet",
+                    Phrase("Make the pool first."),
                 )
             ]
         )
@@ -215,7 +227,11 @@ def _pool_problems(pool: Pool) -> Sequence[Problem]:
     if not isinstance(pool.selector, Mapping) or len(pool.selector) > 50:
         problems.append(
             Problem(
-                "selector-invalid", "The labels of nodes are not valid.", "selector", "", "50 labels at most"
+                "selector-invalid",
+                Phrase("The labels of nodes are not valid."),
+                "selector",
+                "",
+                Phrase("50 labels at most"),
             )
         )
     return problems
@@ -224,9 +240,9 @@ def _pool_problems(pool: Pool) -> Sequence[Problem]:
 def _out_of(name: str, value: float, low: float, high: float) -> Problem:
     return Problem(
         "number-invalid",
-        f"{name} is out of range.",
+        Phrase("{name} is out of range.", name=name),
         name,
         str(value)[:40],
-        f"from {low:g} to {high:g}",
-        "Correct it.",
+        Phrase("from {least} to {most}", least=f"{low:g}", most=f"{high:g}"),
+        Phrase("Correct it."),
     )

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Row, Table, case, func, literal, select
 from ava.db import allocations, records
 from ava.db.tables import charges, groups, queues
 from ava.domain.amounts import UNLIMITED
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.quota import waits_for_quota
 from ava.domain.resources import FIELDS, Resources
@@ -32,8 +33,8 @@ def charge(
     """
     asks = Resources(run.gpu, run.cpu, run.memory)
     problems = [
-        *_take(connection, groups, run.group_name, asks, f"group {run.group_name}"),
-        *_take(connection, queues, run.queue, asks, f"queue {run.queue}"),
+        *_take(connection, groups, run.group_name, asks, Phrase("group {name}", name=run.group_name)),
+        *_take(connection, queues, run.queue, asks, Phrase("queue {name}", name=run.queue)),
     ]
     if not problems:
         row = {"run": run.id, "group_name": run.group_name, "queue": run.queue, "user_name": run.owner}
@@ -73,4 +74,6 @@ def _take(connection: Connection, table: Table, name: str, asks: Resources, whos
     row = connection.execute(select(table).where(table.c.name == name)).one()
     problems = waits_for_quota(asks, records.quota(row), records.used(row), whose)
     # Room was made between the two statements: it is asked for again soon.
-    return problems or [Problem("changed-meanwhile", f"The use of {whose} has just changed.", whose)]
+    return problems or [
+        Problem("changed-meanwhile", Phrase("The use of {whose} has just changed.", whose=whose), whose)
+    ]

@@ -26,6 +26,7 @@ from ava.domain.model import (
     User,
     UserState,
 )
+from ava.domain.phrases import from_document
 from ava.domain.resources import Resources
 
 
@@ -126,12 +127,17 @@ def run(row: Row[Any]) -> Run:
         stop=row.stop,
         finished=row.finished,
         outcome=Outcome(row.outcome) if row.outcome else None,
-        reason=row.reason,
+        reason=reason(row),
         attempt=row.attempt,
         started=row.started,
         pools=dict(row.pools or {}),
         waits_for=tuple(row.waits_for),
     )
+
+
+def reason(row: Row[Any]) -> str:
+    """Return a run's reason, with what makes the phrase."""
+    return from_document(row.reason, row.reason_phrase)
 
 
 def charge(row: Row[Any]) -> Charge:

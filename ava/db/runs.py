@@ -17,9 +17,10 @@ from ava.db.queues import queue_row
 from ava.db.quotas import charge, release
 from ava.db.submit_checks import already_running, check_may_run, check_submission, running
 from ava.db.tables import queues, runs
-from ava.db.types import plain, plain_document
+from ava.db.types import phrased, plain, plain_document
 from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic
 from ava.domain.outline import columns, size_problems
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict
 from ava.domain.quota import never_fits
 from ava.domain.resources import Resources
@@ -114,8 +115,8 @@ class RunStore(Base):
         line = queue_row(connection, queue, Lock.KEY_SHARE)
         refuse(
             [
-                *never_fits(asks, records.quota(group), f"group {group.name}"),
-                *never_fits(asks, records.quota(line), f"queue {line.name}"),
+                *never_fits(asks, records.quota(group), Phrase("group {name}", name=group.name)),
+                *never_fits(asks, records.quota(line), Phrase("queue {name}", name=line.name)),
             ]
         )
         row = {
@@ -231,8 +232,10 @@ class RunStore(Base):
         if row.phase == Phase.ADMITTED:
             return
         if row.phase == Phase.FINISHED:
-            what = f"The run has finished ({row.outcome})."
-            raise _Waits([Problem("run-finished", what, f"run {id}", remedy="Submit it again.")])
+            what = Phrase("The run has finished ({outcome}).", outcome=row.outcome)
+            raise _Waits(
+                [Problem("run-finished", what, Phrase("run {id}", id=id), remedy=Phrase("Submit it again."))]
+            )
         if not_yet := dependencies.reasons(connection, id):
             raise _Waits(not_yet)
         if lost := entitlement.membership(connection, person, row):
@@ -252,10 +255,9 @@ class RunStore(Base):
         row = run_row(connection, run, Lock.NO_KEY_UPDATE)
         if row.phase == Phase.FINISHED or row.stop is not None:
             return records.run(row)
-        reason = f"Stopped by {plain(by, 200)}."
-        asked = connection.execute(
-            runs.update().where(runs.c.id == run).values(stop=now, reason=reason).returning(runs)
-        ).one()
+        reason = Phrase("Stopped by {by}.", by=plain(by, 200))
+        report = {"stop": now, **phrased("reason", reason)}
+        asked = connection.execute(runs.update().where(runs.c.id == run).values(report).returning(runs)).one()
         if row.phase == Phase.QUEUED:
             return self._finish(connection, asked, Outcome.STOPPED, reason, now)
         self.enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
@@ -273,11 +275,11 @@ class RunStore(Base):
         if row.phase != Phase.ADMITTED or row.stop is not None or row.attempt != attempt:
             raise conflict(
                 "run-not-running",
-                f"Attempt {attempt} of this run cannot be followed by another one.",
-                f"run {run}",
-                "Submit it again.",
+                Phrase("Attempt {attempt} of this run cannot be followed by another one.", attempt=attempt),
+                Phrase("run {id}", id=run),
+                Phrase("Submit it again."),
                 found=f"{row.phase}, attempt {row.attempt}" + (", to be stopped" if row.stop else ""),
-                wanted=f"{Phase.ADMITTED.value}, attempt {attempt}",
+                wanted=Phrase("{phase}, attempt {attempt}", phase=Phase.ADMITTED.value, attempt=attempt),
             )
         update = runs.update().where(runs.c.id == run).values(attempt=attempt + 1)
         after = connection.execute(update.returning(runs)).one()
@@ -293,13 +295,13 @@ class RunStore(Base):
         row = run_row(connection, run, Lock.NO_KEY_UPDATE)
         if row.phase == Phase.FINISHED:
             return records.run(row)
-        return self._finish(connection, row, Outcome(outcome), plain(reason) or row.reason, now)
+        return self._finish(connection, row, Outcome(outcome), plain(reason) or records.reason(row), now)
 
     @writing
     def waits_for(self, connection: Connection, run: str, reasons: Sequence[Problem]) -> None:
         """Keep why a run waits, for people alone; a finished run waits for nothing."""
         row = run_row(connection, run)
-        messages = [plain_document(reason.as_dict(), 1000) for reason in reasons[:MOST_REASONS]]
+        messages = [_kept(reason) for reason in reasons[:MOST_REASONS]]
         if row.waits_for != messages:
             update = runs.update().where(runs.c.id == run, runs.c.phase != Phase.FINISHED)
             connection.execute(update.values(waits_for=messages))
@@ -311,7 +313,7 @@ class RunStore(Base):
             "phase": Phase.FINISHED,
             "finished": now,
             "outcome": outcome,
-            "reason": reason,
+            **phrased("reason", reason),
             "waits_for": [],
         }
         after = connection.execute(
@@ -329,6 +331,12 @@ class RunStore(Base):
         if charged:
             release(connection, row.id, now)
         return records.run(after)
+
+
+def _kept(reason: Problem) -> Any:
+    """Return a reason as it is kept; in English alone where the phrases are too much."""
+    whole = plain_document(reason.as_stored(), 1000)
+    return plain_document(reason.as_dict(), 1000) if "left_out" in whole else whole
 
 
 def _submitted(connection: Connection, owner: str, key: str) -> Row[Any] | None:
@@ -351,10 +359,10 @@ def _same(
     if row.definition != definition or (compared and row.spec != {**spec, **filled}):
         raise conflict(
             "idempotency-key-reused",
-            "This key belongs to another run.",
+            Phrase("This key belongs to another run."),
             "Idempotency-Key",
-            "Use another key for another run.",
-            found=f"the key of run {row.id}",
-            wanted="a key that is new, or the same request",
+            Phrase("Use another key for another run."),
+            found=Phrase("the key of run {id}", id=row.id),
+            wanted=Phrase("a key that is new, or the same request"),
         )
     return records.run(row)

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, func, select
 from ava.db.tables import runs
 from ava.domain.model import Kind, Phase, UserState
 from ava.domain.names import name_problems, shown
+from ava.domain.phrases import Phrase, noun
 from ava.domain.problems import ApiError, Problem, conflict
 from ava.domain.quota import asks_problems
 from ava.domain.resources import Resources
@@ -27,16 +28,18 @@ def check_submission(asks: Resources, key: str, priority: int, cluster: str) -> 
         problems.append(
             Problem(
                 "key-invalid",
-                "The key that makes a repeated request harmless is not valid.",
+                Phrase("The key that makes a repeated request harmless is not valid."),
                 "key",
                 shown(str(key)),
-                f"1 to {KEY_LENGTH} printable characters",
-                "Send a UUID for each run that is wanted.",
+                Phrase("1 to {most} printable characters", most=KEY_LENGTH),
+                Phrase("Send a UUID for each run that is wanted."),
             )
         )
     if isinstance(priority, bool) or priority not in PRIORITIES:
         found, wanted = str(priority)[:40], f"an integer from 0 to {PRIORITIES[-1]}"
-        problems.append(Problem("number-invalid", "The priority is out of range.", "priority", found, wanted))
+        problems.append(
+            Problem("number-invalid", Phrase("The priority is out of range."), "priority", found, wanted)
+        )
     return problems
 
 
@@ -45,20 +48,25 @@ def check_may_run(connection: Connection, person: Row[Any], what: Row[Any]) -> N
     if person.state != UserState.ACTIVE:
         raise conflict(
             "user-not-active",
-            f"{person.name} may not run anything.",
+            Phrase("{person} may not run anything.", person=person.name),
             "owner",
-            "Ask an administrator.",
+            Phrase("Ask an administrator."),
             found=person.state,
             wanted=UserState.ACTIVE.value,
         )
     if person.default_group is None:
-        remedy = "Ask an administrator to put the user into a group."
+        remedy = Phrase("Ask an administrator to put the user into a group.")
         raise conflict(
-            "no-group", f"{person.name} is in no group, so nothing can be charged.", "owner", remedy
+            "no-group",
+            Phrase("{person} is in no group, so nothing can be charged.", person=person.name),
+            "owner",
+            remedy,
         )
     if what.deleted is not None:
-        remedy = "Store it again."
-        raise conflict("definition-deleted", f"{what.name} was deleted.", "definition", remedy)
+        remedy = Phrase("Store it again.")
+        raise conflict(
+            "definition-deleted", Phrase("{name} was deleted.", name=what.name), "definition", remedy
+        )
     queued = (
         select(func.count())
         .select_from(runs)
@@ -67,11 +75,11 @@ def check_may_run(connection: Connection, person: Row[Any], what: Row[Any]) -> N
     if (waiting := connection.execute(queued).scalar_one()) >= MOST_QUEUED:
         raise conflict(
             "queue-limit-exceeded",
-            f"{person.name} has as many runs waiting as one user may have.",
+            Phrase("{person} has as many runs waiting as one user may have.", person=person.name),
             "owner",
-            "Wait until some have begun, or stop some.",
+            Phrase("Wait until some have begun, or stop some."),
             found=str(waiting),
-            wanted=f"less than {MOST_QUEUED}",
+            wanted=Phrase("less than {most}", most=MOST_QUEUED),
         )
     if what.kind not in (Kind.WORKBENCH, Kind.SERVICE):
         return
@@ -83,9 +91,9 @@ def already_running(what: Row[Any], other: str) -> ApiError:
     """Return the refusal of a second run of a workbench or service; ``other`` is the first one's id."""
     return conflict(
         f"{what.kind}-running",
-        f"The {what.kind} {what.name} has a run already.",
+        Phrase("The {kind} {name} has a run already.", kind=noun(what.kind), name=what.name),
         "definition",
-        "Use that one, or stop it and wait until it has finished.",
+        Phrase("Use that one, or stop it and wait until it has finished."),
         found=other,
     )
 

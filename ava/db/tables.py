@@ -173,6 +173,7 @@ runs = Table(
     Column("finished", UtcDateTime),
     Column("outcome", ShortText(20)),
     Column("reason", LongText, nullable=False, server_default=text("''")),
+    Column("reason_phrase", JsonDocument, comment="what makes the reason, for readers of other languages"),
     Column("attempt", UnsignedBigInt, nullable=False, server_default=text("0")),
     Column("started", UtcDateTime, comment="when all its pods first had their nodes"),
     Column("pools", JsonDocument, comment="where its pods go, as it was admitted"),

@@ -59,6 +59,7 @@ elsewhere = Table(
     Column("cached", UnsignedBigInt),
     Column("seen", UtcDateTime),
     Column("trouble", LongText, nullable=False, server_default=text("''")),
+    Column("trouble_phrase", JsonDocument),
     comment="what was last seen of data sets whose bytes lie elsewhere",
 )
 shares = Table(

@@ -17,6 +17,7 @@ services = Table(
     Column("since", UtcDateTime, nullable=False),
     Column("scaled", UtcDateTime, nullable=False),
     Column("trouble", LongText, nullable=False, server_default=text("''")),
+    Column("trouble_phrase", JsonDocument),
     Column(
         "address", ShortText(63), comment="first label of its host name; NULL: the former one, of 40 bits"
     ),

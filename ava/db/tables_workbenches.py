@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table, text
 
 from ava.db.tables import ID, NAME, PERSON, definitions, groups, keys, metadata
-from ava.db.types import LongText, ShortText, UnsignedBigInt, UtcDateTime
+from ava.db.types import JsonDocument, LongText, ShortText, UnsignedBigInt, UtcDateTime
 
 benches = Table(
     "benches",
@@ -28,6 +28,7 @@ disks = Table(
     Column("size", UnsignedBigInt, nullable=False, server_default=text("0")),
     Column("node", ShortText(253), nullable=False, server_default=text("''")),
     Column("trouble", LongText, nullable=False, server_default=text("''")),
+    Column("trouble_phrase", JsonDocument),
     Column("created", UtcDateTime, nullable=False),
     Column("promised", UnsignedBigInt, nullable=False, server_default=text("0")),
     CheckConstraint("wanted > 0 AND size >= 0 AND wanted >= size", name="size"),

@@ -15,6 +15,7 @@ from sqlalchemy.types import TypeDecorator
 
 from ava.domain.amounts import UNLIMITED
 from ava.domain.names import shown
+from ava.domain.phrases import Phrase, as_document
 from ava.domain.problems import ApiError, Problem
 
 SERIAL = BigInteger().with_variant(Integer, "sqlite")
@@ -25,7 +26,14 @@ DOCUMENT_BYTES = 2**20
 def plain(text: str, limit: int = 4096) -> str:
     """Return what somebody else wrote (a pod's last words, a name that was tried) as it can be kept: cut, without NUL."""
     clean = text[:limit].replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return clean.encode("utf-8", "replace").decode("utf-8")
+    kept = clean.encode("utf-8", "replace").decode("utf-8")
+    return text if kept == text else kept
+
+
+def phrased(column: str, text: str, limit: int = 4096) -> dict[str, Any]:
+    """Return the values of a text's two columns: its English as it can be kept, and what makes the phrase that it is."""
+    kept = plain(text, limit)
+    return {column: kept, f"{column}_phrase": as_document(kept)}
 
 
 def plain_document(value: Any, limit: int = 4096, size: int = 2**16) -> Any:
@@ -57,7 +65,7 @@ def _plain(value: Any, limit: int) -> Any:
 
 
 def _refuse(code: str, what: str, found: str, wanted: str) -> ApiError:
-    return ApiError(422, Problem(code, what, "", found, wanted, "Correct the value."))
+    return ApiError(422, Problem(code, what, "", found, wanted, Phrase("Correct the value.")))
 
 
 class ShortText(TypeDecorator[str]):
@@ -82,7 +90,10 @@ class ShortText(TypeDecorator[str]):
         _check_text(value)
         if len(value) > self.length:
             raise _refuse(
-                "text-too-long", "A text is too long.", shown(value), f"{self.length} characters at most"
+                "text-too-long",
+                Phrase("A text is too long."),
+                shown(value),
+                f"{self.length} characters at most",
             )
         return str(value)
 
@@ -100,7 +111,10 @@ class LongText(TypeDecorator[str]):
         _check_text(value)
         if len(value) > DOCUMENT_BYTES:
             raise _refuse(
-                "text-too-long", "A text is too long.", shown(value), f"{DOCUMENT_BYTES} characters at most"
+                "text-too-long",
+                Phrase("A text is too long."),
+                shown(value),
+                f"{DOCUMENT_BYTES} characters at most",
             )
         return str(value)
 
@@ -117,7 +131,10 @@ class UtcDateTime(TypeDecorator[datetime]):
             return None
         if value.tzinfo is None:
             raise _refuse(
-                "time-without-zone", "A time has no zone.", value.isoformat(), "a time with its zone, as UTC"
+                "time-without-zone",
+                Phrase("A time has no zone."),
+                value.isoformat(),
+                "a time with its zone, as UTC",
             )
         moment = value.astimezone(UTC)
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
@@ -142,7 +159,7 @@ class UnsignedBigInt(TypeDecorator[int]):
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= UNLIMITED:
             raise _refuse(
                 "number-invalid",
-                "A number is out of range.",
+                Phrase("A number is out of range."),
                 repr(value)[:40],
                 f"an integer from 0 to {UNLIMITED}",
             )
@@ -167,28 +184,37 @@ class JsonDocument(TypeDecorator[Any]):
         except (TypeError, ValueError, RecursionError) as error:
             raise _refuse(
                 "document-invalid",
-                "This is no JSON that can be kept.",
+                Phrase("This is no JSON that can be kept."),
                 str(error)[:80],
                 "plain JSON in UTF-8",
             ) from error
         if "\\u0000" in text and _has_nul(value):
-            raise _refuse("document-invalid", "A text has a NUL character.", r"\u0000", "texts without NUL")
+            raise _refuse(
+                "document-invalid", Phrase("A text has a NUL character."), r"\u0000", "texts without NUL"
+            )
         if size > DOCUMENT_BYTES:
             raise _refuse(
-                "document-too-large", "The document is too large.", f"{size} bytes", f"{DOCUMENT_BYTES} bytes"
+                "document-too-large",
+                Phrase("The document is too large."),
+                Phrase("{size} bytes", size=size),
+                Phrase("{size} bytes", size=DOCUMENT_BYTES),
             )
         return value
 
 
 def _check_text(value: object) -> None:
     if not isinstance(value, str):
-        raise _refuse("text-invalid", "This is no text.", repr(value)[:40], "a text")
+        raise _refuse("text-invalid", Phrase("This is no text."), repr(value)[:40], "a text")
     if "\0" in value:
-        raise _refuse("text-invalid", "A text has a NUL character.", shown(value), "a text without NUL")
+        raise _refuse(
+            "text-invalid", Phrase("A text has a NUL character."), shown(value), "a text without NUL"
+        )
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise _refuse("text-invalid", "A text is no Unicode.", shown(value), "a text in UTF-8") from error
+        raise _refuse(
+            "text-invalid", Phrase("A text is no Unicode."), shown(value), "a text in UTF-8"
+        ) from error
 
 
 def _has_nul(value: Any) -> bool:

@@ -16,6 +16,7 @@ from ava.db.tables_folders import data_sets, folders, shares
 from ava.db.tables_identities import identities
 from ava.domain.model import CONFIRM_EMAIL, Page, Topic, User, UserState
 from ava.domain.names import email_problems, person_problems, shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import conflict
 
 
@@ -173,9 +174,9 @@ class UserStore(IdentityStore):
         if row.state != UserState.PENDING or _is_used(connection, row.name):
             raise conflict(
                 "user-approved",
-                f"{row.name} is or was an approved account.",
+                Phrase("{name} is or was an approved account.", name=row.name),
                 "user",
-                "Disable it: its folder and charges keep its name.",
+                Phrase("Disable it: its folder and charges keep its name."),
                 found=row.state,
                 wanted=UserState.PENDING.value,
             )
@@ -195,11 +196,11 @@ class UserStore(IdentityStore):
         if connection.execute(select(members.c.since).where(*member)).one_or_none() is None:
             raise conflict(
                 "not-a-member",
-                f"{person.name} is not in the group {chosen}.",
+                Phrase("{person} is not in the group {group}.", person=person.name, group=chosen),
                 "default_group",
-                f"Put {person.name} into the group first, or choose another one.",
+                Phrase("Put {person} into the group first, or choose another one.", person=person.name),
                 found=chosen,
-                wanted="one of the user's groups",
+                wanted=Phrase("one of the user's groups"),
             )
         update = users.update().where(users.c.name == person.name).values(default_group=chosen)
         return records.user(connection.execute(update.returning(users)).one())
@@ -254,9 +255,9 @@ def _check_free(connection: Connection, name: str | None, email: str) -> None:
         what, value = ("name", name) if row.name == name else ("email", shown(email))
         raise conflict(
             f"{what}-taken",
-            f"The {what} {value} is taken.",
+            Phrase("The {what} {value} is taken.", what=what, value=value),
             what,
-            f"Choose another {what}.",
+            Phrase("Choose another {what}.", what=what),
             found=str(value),
         )
 
@@ -268,7 +269,7 @@ def _check_not_last(connection: Connection, name: str) -> None:
     if [row.name for row in connection.execute(query)] == [name]:
         raise conflict(
             "last-administrator",
-            f"{name} is the last administrator who can log in.",
+            Phrase("{name} is the last administrator who can log in.", name=name),
             "user",
-            "Make another user an administrator first.",
+            Phrase("Make another user an administrator first."),
         )

@@ -12,8 +12,9 @@ from ava.db.base import Base, reading, upsert, writing
 from ava.db.lookup import Lock, definition_row, run_row, user_row
 from ava.db.tables import definitions, keys, pods, runs, secrets, users
 from ava.db.tables_workbenches import benches, idle_exempt
-from ava.db.types import plain
+from ava.db.types import phrased, plain
 from ava.domain.model import Kind, Phase, Run, Topic, UserState
+from ava.domain.phrases import Phrase
 from ava.domain.workbench import AccessState, Workbench
 
 _RUNS_NOW = and_(
@@ -84,7 +85,8 @@ class WorkbenchStore(Base):
             return False
         if row.phase != Phase.ADMITTED or row.stop is not None:
             return False
-        report = {"stop": now, "reason": f"Stopped by {plain(by, 200)}."}
+        reason = Phrase("Stopped by {by}.", by=plain(by, 200))
+        report = {"stop": now, **phrased("reason", reason)}
         connection.execute(runs.update().where(runs.c.id == run).values(report))
         self.enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
         return True

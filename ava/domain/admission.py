@@ -8,10 +8,18 @@ from types import MappingProxyType
 
 from ava.domain.amounts import number
 from ava.domain.model import Group, Queue, Quota, Run
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 
-_LABEL = {"gpu": "GPUs", "cpu": "cores", "memory": "of memory"}
+_LABEL = {"gpu": Phrase("GPUs"), "cpu": Phrase("cores"), "memory": Phrase("of memory")}
+_AMOUNT = {
+    "gpu": Phrase("{amount} GPUs"),
+    "cpu": Phrase("{amount} cores"),
+    "memory": Phrase("{amount} of memory"),
+}
+_ACCOUNT = {"group": Phrase("group {name}"), "queue": Phrase("queue {name}")}
+_THE_ACCOUNT = {"group": Phrase("The group {name}"), "queue": Phrase("The queue {name}")}
 QUOTA_CODES = frozenset(
     f"{kind}-{code}" for kind in ("group", "queue") for code in ("quota", "behind", "never")
 ) | {"quota-used-up", "changed-meanwhile"}
@@ -38,7 +46,7 @@ class _Account:
     """
 
     def __init__(self, kind: str, name: str, quota: Quota, used: Resources, stopping: Resources) -> None:
-        self.where = f"{kind} {name}"
+        self.where, self.subject = Phrase(_ACCOUNT[kind], name=name), Phrase(_THE_ACCOUNT[kind], name=name)
         self.kind, self.quota, self.used, self.stopping = kind, quota, used, stopping
         self.kept: Resources | None = None
 
@@ -85,8 +93,9 @@ class _Account:
         return [
             Problem(
                 f"{self.kind}-{code}",
-                (soon if soon and self.soon(n) > 0 else text).format(
-                    where=f"The {self.where}",
+                Phrase(
+                    soon if soon and self.soon(n) > 0 else text,
+                    where=self.subject,
                     free=number(n, self.free(n)),
                     soon=number(n, self.soon(n)),
                     quota=number(n, getattr(self.quota, n) or 0),
@@ -94,8 +103,13 @@ class _Account:
                     label=_LABEL[n],
                 ),
                 self.where,
-                f"{number(n, self.free(n))} free of {number(n, getattr(self.quota, n) or 0)} {_LABEL[n]}",
-                f"{number(n, getattr(asks, n))} {_LABEL[n]}",
+                Phrase(
+                    "{free} free of {quota} {label}",
+                    free=number(n, self.free(n)),
+                    quota=number(n, getattr(self.quota, n) or 0),
+                    label=_LABEL[n],
+                ),
+                Phrase(_AMOUNT[n], amount=number(n, getattr(asks, n))),
                 remedy,
             )
             for n in names
@@ -144,10 +158,14 @@ def admissions(
     for run in sorted(runs, key=lambda r: turn(r, queues)):
         group, queue = account("group", run.group), account("queue", run.queue)
         if group is None or queue is None:
-            gone = f"group {run.group}" if group is None else f"queue {run.queue}"
-            what = f"The {gone} is not there any more."
+            gone = (
+                Phrase("group {name}", name=run.group)
+                if group is None
+                else Phrase("queue {name}", name=run.queue)
+            )
+            what = Phrase("The {gone} is not there any more.", gone=gone)
             result.waits[run.id] = [
-                Problem("account-gone", what, gone, remedy="Stop the run and submit it again.")
+                Problem("account-gone", what, gone, remedy=Phrase("Stop the run and submit it again."))
             ]
             continue
         problems: Sequence[Problem] = _why_not(run.asks, group, queue)
@@ -170,26 +188,30 @@ def _why_not(asks: Resources, group: _Account, queue: _Account) -> list[Problem]
         for account in (group, queue)
         for problem in account.say(
             "never",
-            "{where} may have {quota} {label} in all, {want} are wanted: this run can never start.",
+            Phrase("{where} may have {quota} {label} in all, {want} are wanted: this run can never start."),
             account.never(asks),
             asks,
-            "Stop the run and ask for less, or ask the administrator for a larger quota.",
+            Phrase("Stop the run and ask for less, or ask the administrator for a larger quota."),
         )
     ]
     if never:
         return never
     short_group, short_queue = group.lacks(asks), queue.lacks(asks)
-    text = "{where} has {free} of {quota} {label} free, {want} are wanted."
-    soon = (
+    text = Phrase("{where} has {free} of {quota} {label} free, {want} are wanted.")
+    soon = Phrase(
         "{where} has {free} of {quota} {label} free ({soon} more when runs that are stopping have ended), "
         "{want} are wanted."
     )
-    remedy = "Wait until runs of the group end, stop one, or ask the administrator for a larger quota."
+    remedy = Phrase(
+        "Wait until runs of the group end, stop one, or ask the administrator for a larger quota."
+    )
     lacking = group.say("quota", text, short_group, asks, remedy, soon)
-    remedy = "Wait until runs of the queue end, or submit it to another queue."
+    remedy = Phrase("Wait until runs of the queue end, or submit it to another queue.")
     lacking += queue.say("quota", text, short_queue, asks, remedy, soon)
-    remedy = "Wait: it starts after the other one, or earlier where it fits beside it."
-    text = "{where} has {free} {label} free, kept for an earlier run that needs more; {want} are wanted."
+    remedy = Phrase("Wait: it starts after the other one, or earlier where it fits beside it.")
+    text = Phrase(
+        "{where} has {free} {label} free, kept for an earlier run that needs more; {want} are wanted."
+    )
     behind = group.say("behind", text, [n for n in group.behind(asks) if n not in short_group], asks, remedy)
     behind += queue.say("behind", text, [n for n in queue.behind(asks) if n not in short_queue], asks, remedy)
     if lacking or behind:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from ava.domain.compat import dataclass
 from ava.domain.folders import Bound, Flex, FolderKind, inner
 from ava.domain.names import shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem, ValidationProblems
 
 Part = Annotated[
@@ -38,10 +39,12 @@ def _anybodys(name: str) -> str:
             [
                 Problem(
                     "snapshot-of-volume",
-                    "A snapshot whose name begins with pvc- belongs to a volume of pods and is removed with it.",
+                    Phrase(
+                        "A snapshot whose name begins with pvc- belongs to a volume of pods and is removed with it."
+                    ),
                     found=shown(name),
-                    wanted="a snapshot whose name begins otherwise",
-                    remedy="Make a snapshot for this data set (rbd snap create) and name that.",
+                    wanted=Phrase("a snapshot whose name begins otherwise"),
+                    remedy=Phrase("Make a snapshot for this data set (rbd snap create) and name that."),
                 )
             ]
         )

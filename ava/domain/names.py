@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 
 ALPHABET = "0123456789abcdefghijklmnopqrstuv"
@@ -52,7 +53,12 @@ def person_problems(name: str, where: str) -> Sequence[Problem]:
     if name in RESERVED or is_id(name):
         return (
             Problem(
-                "name-reserved", f"The name {name} is reserved.", where, name, free, "Choose another name."
+                "name-reserved",
+                Phrase("The name {name} is reserved.", name=name),
+                where,
+                name,
+                free,
+                Phrase("Choose another name."),
             ),
         )
     return ()
@@ -89,11 +95,11 @@ def email_problems(email: str, where: str) -> Sequence[Problem]:
     return (
         Problem(
             "email-invalid",
-            "This is no e-mail address.",
+            Phrase("This is no e-mail address."),
             where,
             shown(email),
-            "NAME@DOMAIN of at most 254 characters",
-            "Correct the address.",
+            Phrase("NAME@DOMAIN of at most 254 characters"),
+            Phrase("Correct the address."),
         ),
     )
 
@@ -107,7 +113,7 @@ def shown(text: str, limit: int = 80) -> str:
 def _invalid(name: str, where: str, wanted: str) -> Problem:
     return Problem(
         "name-invalid",
-        "The name has characters or a length that are not allowed.",
+        Phrase("The name has characters or a length that are not allowed."),
         where,
         shown(name),
         wanted,

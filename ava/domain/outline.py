@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 
 SPEC_BYTES = 64 * 2**10
@@ -40,19 +41,34 @@ def size_problems(spec: Mapping[str, Any], where: str = "spec") -> Sequence[Prob
     problems = []
     if (found := _size(spec)) > SPEC_BYTES:
         problems.append(
-            _large("The definition is too large.", where, found, SPEC_BYTES, "Put long values into files.")
+            _large(
+                Phrase("The definition is too large."),
+                where,
+                found,
+                SPEC_BYTES,
+                Phrase("Put long values into files."),
+            )
         )
     roles = spec.get("roles") or ()
     commands = {f"{where}.roles[{i}].command": role.get("command") for i, role in enumerate(roles)}
     for place, command in ({f"{where}.command": spec.get("command")} | commands).items():
         if command and (found := _size(command)) > COMMAND_BYTES:
-            remedy = "Put it into a script of the image, of the code or of a data set, and start that."
-            problems.append(_large("The command is too large.", place, found, COMMAND_BYTES, remedy))
+            remedy = Phrase(
+                "Put it into a script of the image, of the code or of a data set, and start that."
+            )
+            problems.append(_large(Phrase("The command is too large."), place, found, COMMAND_BYTES, remedy))
     return problems
 
 
 def _large(what: str, where: str, found: int, most: int, remedy: str) -> Problem:
-    return Problem("definition-too-large", what, where, f"{found} bytes as JSON", f"at most {most}", remedy)
+    return Problem(
+        "definition-too-large",
+        what,
+        where,
+        Phrase("{size} bytes as JSON", size=found),
+        Phrase("at most {most}", most=most),
+        remedy,
+    )
 
 
 def _size(value: Any) -> int:

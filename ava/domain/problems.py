@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from ava.domain.compat import dataclass
+from ava.domain.phrases import Phrase, as_document, from_document, noun
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """One thing that is wrong. All but its code are phrases, where readers of other languages are to have their words.
 
     Attributes:
         code: stable, for programs: ``quota-exceeded``, ``name-invalid`` …
@@ -30,8 +31,22 @@ class Problem:
     remedy: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return asdict(self)
+        """Return the fields by name, in English."""
+        return {each.name: str(getattr(self, each.name)) for each in fields(self)}
+
+    def as_stored(self) -> dict[str, Any]:
+        """Return the fields by name, and what makes the phrases among them."""
+        made = {each.name: as_document(getattr(self, each.name)) for each in fields(self)}
+        phrases = {name: document for name, document in made.items() if document is not None}
+        return {**self.as_dict(), "phrases": phrases} if phrases else self.as_dict()
+
+
+def from_stored(kept: Mapping[str, Any]) -> Problem:
+    """Return a problem that was kept, by whatever version; what is not ours in it is left out."""
+    phrases = kept.get("phrases")
+    made = phrases if isinstance(phrases, Mapping) else {}
+    names = [each.name for each in fields(Problem)]
+    return Problem(**{name: from_document(str(kept.get(name, "")), made.get(name)) for name in names})
 
 
 class ValidationProblems(ValueError):
@@ -58,7 +73,7 @@ class ApiError(Exception):
 
 def missing(what: str, where: str) -> ApiError:
     """Return the refusal for an object that is not there, or that the asking user may not know of."""
-    return ApiError(404, Problem("not-found", f"There is no {what}.", where))
+    return ApiError(404, Problem("not-found", Phrase("There is no {what}.", what=what), where))
 
 
 def conflict(
@@ -70,6 +85,6 @@ def conflict(
 
 def taken(kind: str, name: str, found: str, code: str = "name-taken", *, remedy: str = "") -> ApiError:
     """Return the refusal for a name that an object of this kind has already; such an object is edited by default."""
-    what = f"A {kind} named {name} already exists."
-    remedy = remedy or f"Choose another name, or edit the {kind} {name}."
-    return conflict(code, what, "name", remedy, found=found, wanted="a name that is free")
+    what = Phrase("A {kind} named {name} already exists.", kind=noun(kind), name=name)
+    remedy = remedy or Phrase("Choose another name, or edit the {kind} {name}.", kind=noun(kind), name=name)
+    return conflict(code, what, "name", remedy, found=found, wanted=Phrase("a name that is free"))

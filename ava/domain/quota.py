@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ava.domain.amounts import UNLIMITED, amount
 from ava.domain.model import Quota
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 
@@ -44,11 +45,13 @@ def never_fits(asks: Resources, quota: Quota, whose: str) -> Sequence[Problem]:
     return [
         Problem(
             "more-than-quota",
-            f"It asks for more {LABELS[name]} than the whole quota of {whose}.",
+            Phrase(
+                "It asks for more {label} than the whole quota of {whose}.", label=LABELS[name], whose=whose
+            ),
             f"asks.{name}",
             amount(name, getattr(asks, name)),
-            f"at most {amount(name, getattr(limits, name))}",
-            f"Ask for less, or have the quota of {whose} raised.",
+            Phrase("at most {most}", most=amount(name, getattr(limits, name))),
+            Phrase("Ask for less, or have the quota of {whose} raised.", whose=whose),
         )
         for name in asks.lacking(limits)
     ]
@@ -60,11 +63,13 @@ def waits_for_quota(asks: Resources, quota: Quota, used: Resources, whose: str) 
     return [
         Problem(
             "quota-used-up",
-            f"The quota of {whose} has no room for its {LABELS[name]} now.",
+            Phrase("The quota of {whose} has no room for its {label} now.", whose=whose, label=LABELS[name]),
             whose,
-            f"{amount(name, max(getattr(left, name), 0))} left",
+            Phrase("{amount} left", amount=amount(name, max(getattr(left, name), 0))),
             amount(name, getattr(asks, name)),
-            f"It starts when other runs of {whose} end; stop one, or have the quota raised.",
+            Phrase(
+                "It starts when other runs of {whose} end; stop one, or have the quota raised.", whose=whose
+            ),
         )
         for name in asks.lacking(left)
     ]
@@ -76,17 +81,19 @@ def below_use(quota: Quota, used: Resources, whose: str) -> Sequence[Problem]:
     return [
         Problem(
             "quota-below-use",
-            f"The {LABELS[name]} that {whose} uses now are more than this quota.",
+            Phrase(
+                "The {label} that {whose} uses now are more than this quota.", label=LABELS[name], whose=whose
+            ),
             f"quota.{name}",
             amount(name, getattr(limits, name)),
-            f"at least {amount(name, getattr(used, name))}",
-            f"Stop runs of {whose} first, or choose a higher quota.",
+            Phrase("at least {least}", least=amount(name, getattr(used, name))),
+            Phrase("Stop runs of {whose} first, or choose a higher quota.", whose=whose),
         )
         for name in used.lacking(limits)
     ]
 
 
-LABELS = {"gpu": "GPUs", "cpu": "CPU cores", "memory": "bytes of memory"}
+LABELS = {"gpu": Phrase("GPUs"), "cpu": "CPU cores", "memory": "bytes of memory"}
 
 
 def _valid(value: object) -> bool:
@@ -96,9 +103,9 @@ def _valid(value: object) -> bool:
 def _out_of_range(name: str, value: object, where: str) -> Problem:
     return Problem(
         "amount-invalid",
-        f"The amount of {name} is no number that can be had.",
+        Phrase("The amount of {name} is no number that can be had.", name=name),
         f"{where}.{name}",
         repr(value)[:40],
-        f"an integer from 0 to {MOST} ({UNITS[name]})",
-        "Correct the amount.",
+        Phrase("an integer from 0 to {most} ({units})", most=MOST, units=UNITS[name]),
+        Phrase("Correct the amount."),
     )

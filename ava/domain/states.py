@@ -10,6 +10,8 @@ from enum import StrEnum
 from ava.domain import pod_failures
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
 from ava.domain.names import shown
+from ava.domain.phrases import Phrase, sentences
+from ava.domain.problems import from_stored
 
 STALE = timedelta(seconds=60)
 """The operator says that it lives every few seconds; after so long what it saw is no longer shown as true."""
@@ -54,30 +56,41 @@ SIGNALS |= {9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGT
 LAST = 64
 """The highest number of a signal: what a program itself returns beyond 128 + 64 (mpirun 255) tells of none."""
 EXPLAINED = {
-    "OOMKilled": "it used more memory than its limit and the kernel ended it; ask for more memory",
-    "Evicted": "its node ran short of memory or disk and evicted it",
-    "NodeLost": "its node does not answer",
-    "PodLost": "it went away without having ended",
-    "ImagePullBackOff": "its image cannot be pulled; check the name, the tag and whether the registry has it",
-    "ErrImagePull": "its image cannot be pulled; check the name, the tag and whether the registry has it",
-    pod_failures.CREATING: "its node pulls its image and mounts its folders",
-    pod_failures.CLONING: "its code is being cloned",
-    pod_failures.AWAITING: "it waits for its workers to answer by ssh",
-    "FailedMount": "its node cannot mount one of its volumes",
-    "InvalidImageName": "the name of its image is not valid",
-    "ErrImageNeverPull": "its image is not on the node and may not be pulled",
-    "CreateContainerConfigError": "its container's settings cannot be read",
-    "CreateContainerError": "its container cannot be made",
-    "RunContainerError": "its container cannot be started; check the command",
-    "ContainerCannotRun": "its container cannot be started; check the command",
-    "CrashLoopBackOff": "it ends again and again soon after its start; read its log",
-    "DeadlineExceeded": "its time limit is over",
-    "Unschedulable": "no node has enough free resources",
-    "Preempted": "it made room for something more important",
-    "UnexpectedAdmissionError": "its node could not give it what it asked for, such as a GPU",
-    "Error": "its command failed",
+    "OOMKilled": Phrase("it used more memory than its limit and the kernel ended it; ask for more memory"),
+    "Evicted": Phrase("its node ran short of memory or disk and evicted it"),
+    "NodeLost": Phrase("its node does not answer"),
+    "PodLost": Phrase("it went away without having ended"),
+    "ImagePullBackOff": Phrase(
+        "its image cannot be pulled; check the name, the tag and whether the registry has it"
+    ),
+    "ErrImagePull": Phrase(
+        "its image cannot be pulled; check the name, the tag and whether the registry has it"
+    ),
+    pod_failures.CREATING: Phrase("its node pulls its image and mounts its folders"),
+    pod_failures.CLONING: Phrase("its code is being cloned"),
+    pod_failures.AWAITING: Phrase("it waits for its workers to answer by ssh"),
+    "FailedMount": Phrase("its node cannot mount one of its volumes"),
+    "InvalidImageName": Phrase("the name of its image is not valid"),
+    "ErrImageNeverPull": Phrase("its image is not on the node and may not be pulled"),
+    "CreateContainerConfigError": Phrase("its container's settings cannot be read"),
+    "CreateContainerError": Phrase("its container cannot be made"),
+    "RunContainerError": Phrase("its container cannot be started; check the command"),
+    "ContainerCannotRun": Phrase("its container cannot be started; check the command"),
+    "CrashLoopBackOff": Phrase("it ends again and again soon after its start; read its log"),
+    "DeadlineExceeded": Phrase("its time limit is over"),
+    "Unschedulable": Phrase("no node has enough free resources"),
+    "Preempted": Phrase("it made room for something more important"),
+    "UnexpectedAdmissionError": Phrase("its node could not give it what it asked for, such as a GPU"),
+    "Error": Phrase("its command failed"),
 }
 """Kubernetes' codes of reasons, in words."""
+_POD = {
+    (False, False): Phrase("Pod {role} {index}: {why}."),
+    (False, True): Phrase("Pod {role} {index}: {why} ({words})."),
+    (True, False): Phrase("Pod {role} {index} on {node}: {why}."),
+    (True, True): Phrase("Pod {role} {index} on {node}: {why} ({words})."),
+}
+"""By whether its node is known, and whether that says something."""
 
 
 def show(
@@ -97,8 +110,8 @@ def show(
     if run.phase is Phase.QUEUED:
         return Shown(State.QUEUED, _waits(run))
     if alive is None or now - alive > stale:
-        asked = "Its end was asked for. " if run.stop is not None else ""
-        return Shown(State.UNKNOWN, asked + _silent(now, alive))
+        asked = Phrase("Its end was asked for.") if run.stop is not None else ""
+        return Shown(State.UNKNOWN, sentences(asked, _silent(now, alive)))
     if run.stop is not None:
         return Shown(State.STOPPING, _stopping(pods))
     if run.kind is Kind.SERVICE:
@@ -108,21 +121,24 @@ def show(
 
 def explain(pod: PodState) -> str:
     """Return in a sentence why a pod is not well, or how it ended; empty for one that runs or has succeeded."""
-    why = EXPLAINED.get("UnexpectedAdmissionError" if pod_failures.refused(pod.reason) else pod.reason, "")
+    why: str = EXPLAINED.get(
+        "UnexpectedAdmissionError" if pod_failures.refused(pod.reason) else pod.reason, ""
+    )
     if pod.exit_code is not None and 128 < pod.exit_code <= 128 + 64 and pod.reason in ("", "Error"):
-        why = f"it was ended by {SIGNALS.get(pod.exit_code - 128, f'signal {pod.exit_code - 128}')}"
+        signal = SIGNALS.get(pod.exit_code - 128, f"signal {pod.exit_code - 128}")
+        why = Phrase("it was ended by {signal}", signal=signal)
     elif pod.exit_code and pod.reason in ("", "Error"):
-        why = f"its command failed with exit code {pod.exit_code}"
+        why = Phrase("its command failed with exit code {code}", code=pod.exit_code)
     if not why and pod.phase in ("Failed", "Unknown"):
-        why = "its node does not answer" if pod.phase == "Unknown" else "it failed"
+        why = Phrase("its node does not answer") if pod.phase == "Unknown" else Phrase("it failed")
     if not why and pod.reason and pod.phase == "Pending":
-        why = f"it waits ({pod.reason})"
+        why = Phrase("it waits ({reason})", reason=pod.reason)
     if not why:
         return ""
-    where = f" on {pod.node}" if pod.node else ""
     words = shown(" ".join(pod.message.split()), 300)
-    text = f" ({words})" if words else ""
-    return f"Pod {pod.role} {pod.index}{where}: {why}{text}."
+    return Phrase(
+        _POD[bool(pod.node), bool(words)], role=pod.role, index=pod.index, node=pod.node, why=why, words=words
+    )
 
 
 def _admitted(run: Run, pods: Sequence[PodState]) -> Shown:
@@ -136,11 +152,11 @@ def _admitted(run: Run, pods: Sequence[PodState]) -> Shown:
     if len(pods) >= wanted and all(p.phase in ("Running", *ENDED) for p in pods):
         return Shown(State.RUNNING, _first(failed))
     waiting = [p for p in pods if p.phase not in ("Running", *ENDED)]
-    again = f"Attempt {run.attempt + 1}. " if run.attempt else ""
+    again = Phrase("Attempt {number}.", number=run.attempt + 1) if run.attempt else ""
     # The scheduler's own reasons, per node and quota, say more than that no node has room.
     placed = [p for p in waiting if p.reason != "Unschedulable"]
     why = _first(failed) or _first(placed) or _waits(run) or _first(waiting) or _created(pods, wanted)
-    return Shown(State.STARTING, (again + why).strip())
+    return Shown(State.STARTING, sentences(again, why))
 
 
 def _service(run: Run, pods: Sequence[PodState]) -> Shown:
@@ -149,8 +165,12 @@ def _service(run: Run, pods: Sequence[PodState]) -> Shown:
     why = _waits(run) or _first([p for p in pods if not p.ready and p.phase != "Terminating"])
     if not ready:
         return Shown(State.STARTING, why)
-    short = f"{ready} of {wanted} replicas are ready." if ready < wanted else ""
-    return Shown(State.RUNNING, " ".join(filter(None, (short, why))))
+    short = (
+        Phrase("{ready} of {wanted} replicas are ready.", ready=ready, wanted=wanted)
+        if ready < wanted
+        else ""
+    )
+    return Shown(State.RUNNING, sentences(short, why))
 
 
 def _wanted(run: Run) -> int:
@@ -163,35 +183,42 @@ def _first(pods: Sequence[PodState]) -> str:
     """Return the best explanation there is, and how many more pods have one."""
     known = sorted(pods, key=lambda pod: not (pod.reason or pod.exit_code))
     messages = [text for pod in known if pod.reason not in pod_failures.STARTS and (text := explain(pod))]
-    more = "more pods have trouble"
+    more = Phrase("{first} {count} more pods have trouble.")
     if not messages:
         messages = [text for pod in known if (text := explain(pod))]
-        more = "more pods are starting"
-    if not messages:
-        return ""
-    return messages[0] + (f" {len(messages) - 1} {more}." if len(messages) > 1 else "")
+        more = Phrase("{first} {count} more pods are starting.")
+    if len(messages) > 1:
+        return Phrase(more, first=messages[0], count=len(messages) - 1)
+    return messages[0] if messages else ""
 
 
 def _created(pods: Sequence[PodState], wanted: int) -> str:
     if len(pods) < wanted:
-        return f"{len(pods)} of its {wanted} pods are created." if pods else "Its pods are being created."
+        return (
+            Phrase("{count} of its {wanted} pods are created.", count=len(pods), wanted=wanted)
+            if pods
+            else Phrase("Its pods are being created.")
+        )
     return ""
 
 
 def _waits(run: Run) -> str:
-    return " ".join(str(problem.get("what", "")) for problem in run.waits_for)
+    return sentences(*(from_stored(problem).what for problem in run.waits_for))
 
 
 def _silent(now: datetime, alive: datetime | None) -> str:
-    since = "never" if alive is None else f"for {int((now - alive).total_seconds())} s not"
-    return f"The operator has {since} said what runs; what this run does is not known."
+    since = (
+        Phrase("never")
+        if alive is None
+        else Phrase("for {seconds} s not", seconds=int((now - alive).total_seconds()))
+    )
+    return Phrase("The operator has {since} said what runs; what this run does is not known.", since=since)
 
 
 def _stopping(pods: Sequence[PodState]) -> str:
     left = [p for p in pods if p.phase not in ENDED]
     if not left:
-        return "Its end was asked for."
+        return Phrase("Its end was asked for.")
     lost = [p for p in left if p.phase == "Unknown" or p.reason == "NodeLost"]
-    return f"Its end was asked for; {len(left)} of its pods are there still." + (
-        f" {_first(lost)}" if lost else ""
-    )
+    asked = Phrase("Its end was asked for; {count} of its pods are there still.", count=len(left))
+    return sentences(asked, _first(lost))

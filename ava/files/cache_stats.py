@@ -19,6 +19,7 @@ import orjson
 
 from ava.db.database import Database
 from ava.domain.data_sets import CACHED, CacheSource, DataSet, ExternalSource, HdfsSource, below, source
+from ava.domain.phrases import Phrase
 from ava.kube.client import Client
 from ava.kube.errors import KubeError
 from ava.kube.for_each import for_each
@@ -42,6 +43,10 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)(B|[KMGTP]B)")
 
 class NotReported(ValueError):
     """The cache does not tell; says why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class NothingThere(NotReported):
@@ -90,13 +95,13 @@ class CacheStats:
         try:
             _heard(one, silent)
             size, cached, whole = await self.measure(one)
-            trouble = "" if whole else f"only its first {MOST_FILES} files were looked at"
+            trouble = "" if whole else Phrase("only its first {count} files were looked at", count=MOST_FILES)
             seen = replace(known, size=size, cached=cached, seen=self.now(), trouble=trouble)
         except NothingThere as error:
-            seen = replace(known, size=None, cached=None, seen=self.now(), trouble=str(error))
+            seen = replace(known, size=None, cached=None, seen=self.now(), trouble=error.why)
         except NotReported as error:
             # What was last known stays, with its age.
-            seen = replace(known, trouble=str(error))
+            seen = replace(known, trouble=error.why)
         if seen != known:
             await asyncio.to_thread(self.store.external_source_reported, seen)
 
@@ -132,25 +137,28 @@ class CacheStats:
     async def _list(self, path: str, most: int) -> list[dict[str, Any]]:
         reply = await self._ask(BROWSE, {"path": path, "offset": "0", "limit": str(most)}, PATIENCE)
         if wrong := reply.get("invalidPathError") or reply.get("fatalError"):
-            raise NothingThere(f"the cache has nothing at {path}: {str(wrong)[:200]}")
+            raise NothingThere(
+                Phrase("the cache has nothing at {path}: {error}", path=path, error=str(wrong)[:200])
+            )
         return [entry for entry in reply.get("fileInfos") or [] if isinstance(entry, dict)]
 
     async def _ask(self, page: str, query: dict[str, str], seconds: float) -> dict[str, Any]:
         """Return the reply of the first master that gives one to a page; NotTold where none does."""
-        why, limit = "no master is known", aiohttp.ClientTimeout(total=seconds, sock_connect=10)
+        why: str = Phrase("no master is known")
+        limit = aiohttp.ClientTimeout(total=seconds, sock_connect=10)
         for path in self._paths:
             try:
                 async with self.client.stream("GET", path + page, params=query, timeout=limit) as answer:
                     reply = await asyncio.to_thread(_decoded, await _whole(answer))
             except KubeError as error:
-                why = f"status {error.code}" if error.code else error.reason
+                why = Phrase("status {code}", code=error.code) if error.code else error.reason
             except ValueError as error:
-                why = str(error) if isinstance(error, NotReported) else type(error).__name__
+                why = error.why if isinstance(error, NotReported) else type(error).__name__
             else:
                 if not str(reply.get("invalidPathError")).startswith(STANDBY):
                     return reply
                 why = "no master leads"
-        raise NotReported(f"the cache does not say what it holds: {why}")
+        raise NotReported(Phrase("the cache does not say what it holds: {why}", why=why))
 
 
 def _heard(one: DataSet, silent: Sequence[str] | NotReported) -> None:
@@ -163,7 +171,10 @@ def _heard(one: DataSet, silent: Sequence[str] | NotReported) -> None:
     for point in silent:
         if f"/{below(chosen)}/".startswith(f"{point}/"):
             raise NotReported(
-                f"no namenode of {point} answers the cache: runs read nothing there until one does"
+                Phrase(
+                    "no namenode of {point} answers the cache: runs read nothing there until one does",
+                    point=point,
+                )
             )
 
 
@@ -187,7 +198,7 @@ async def _whole(answer: aiohttp.ClientResponse) -> bytes:
     async for piece in answer.content.iter_chunked(2**16):
         found += piece
         if len(found) > LARGEST:
-            raise NotReported("its answer is too long")
+            raise NotReported(Phrase("its answer is too long"))
     return bytes(found)
 
 

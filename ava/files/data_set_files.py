@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from ava.db.database import Database
 from ava.domain.data_sets import DataSet, Upload
 from ava.domain.folders import DATA, TOP, FolderKind
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict, missing
 from ava.files import errors, paths, safe_fs
 from ava.files.filesystem import Filesystem, WrongFilesystem
@@ -46,8 +47,8 @@ class DataSetFiles:
     def inside(self, one: DataSet, part: str = DATA) -> Iterator[int]:
         """Give a descriptor of a part of a data set's folder; ApiError 409 or 503 where it cannot be had now."""
         if one.source["kind"] != "folder":
-            what = f"The files of {one.name} lie elsewhere and are read in runs alone."
-            raise conflict("data-set-elsewhere", what, "data set", "Name it in a run.")
+            what = Phrase("The files of {name} lie elsewhere and are read in runs alone.", name=one.name)
+            raise conflict("data-set-elsewhere", what, Phrase("data set"), Phrase("Name it in a run."))
         try:
             with (
                 self.ground.root() as root,
@@ -111,8 +112,10 @@ class DataSetFiles:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(file)
-            what = "This file is being sent by somebody else now."
-            raise ApiError(423, Problem("upload-busy", what, "upload", remedy="Try again soon.")) from None
+            what = Phrase("This file is being sent by somebody else now.")
+            raise ApiError(
+                423, Problem("upload-busy", what, "upload", remedy=Phrase("Try again soon."))
+            ) from None
         return file
 
     async def _append(
@@ -128,9 +131,9 @@ class DataSetFiles:
         if offset != there:
             raise conflict(
                 "offset-other",
-                "Another part of this file comes next.",
+                Phrase("Another part of this file comes next."),
                 "header Upload-Offset",
-                "Ask with HEAD how much has come.",
+                Phrase("Ask with HEAD how much has come."),
                 found=str(offset),
                 wanted=str(there),
             )
@@ -143,10 +146,10 @@ class DataSetFiles:
                         413,
                         Problem(
                             "upload-longer",
-                            "More comes than was announced.",
+                            Phrase("More comes than was announced."),
                             "body",
-                            f"more than {upload.length} bytes",
-                            f"{upload.length} bytes",
+                            Phrase("more than {size} bytes", size=upload.length),
+                            Phrase("{size} bytes", size=upload.length),
                         ),
                     )
                 if digest is not None:
@@ -163,9 +166,9 @@ class DataSetFiles:
                     400,
                     Problem(
                         "checksum-other",
-                        "What came is not what was sent.",
+                        Phrase("What came is not what was sent."),
                         "body",
-                        remedy="Send this part again.",
+                        remedy=Phrase("Send this part again."),
                     ),
                 )
         finally:
@@ -223,9 +226,9 @@ class DataSetFiles:
         if not replace or not stat.S_ISREG(there.st_mode):
             raise conflict(
                 "file-there",
-                "There is something of this name already.",
+                Phrase("There is something of this name already."),
                 "path",
-                "Choose another name, or say that a file is to be replaced.",
+                Phrase("Choose another name, or say that a file is to be replaced."),
                 found=paths.label(name),
             )
 
@@ -259,7 +262,10 @@ class DataSetFiles:
 
         if not names:
             raise conflict(
-                "path-invalid", "This names the data set itself.", "query.path", "Delete the data set."
+                "path-invalid",
+                Phrase("This names the data set itself."),
+                "query.path",
+                Phrase("Delete the data set."),
             )
         self.store.unused(one.id, gone)
 
@@ -285,8 +291,8 @@ def _checksum(said: str | None) -> tuple[hashlib._Hash | None, bytes]:
             400,
             Problem(
                 "checksum-unknown",
-                "This is no checksum.",
+                Phrase("This is no checksum."),
                 "header Upload-Checksum",
-                wanted="sha256 or sha1, a space, base64",
+                wanted=Phrase("sha256 or sha1, a space, base64"),
             ),
         ) from None

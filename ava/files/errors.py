@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from ava.domain.data_sets import DataSet
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict, missing
 
 
@@ -14,11 +15,11 @@ def unavailable(what: str) -> ApiError:
         503,
         Problem(
             "storage-unavailable",
-            "Shared storage is unavailable.",
+            Phrase("Shared storage is unavailable."),
             "storage",
             what[:300],
-            "cephfs, mounted",
-            "Try again; an administrator sees why.",
+            Phrase("cephfs, mounted"),
+            Phrase("Try again; an administrator sees why."),
         ),
     )
 
@@ -26,11 +27,18 @@ def unavailable(what: str) -> ApiError:
 def of_system(error: OSError, one: DataSet) -> ApiError:
     """Return what an error of the file system means for who asked."""
     if error.errno in (errno.EDQUOT, errno.ENOSPC):
-        what = f"The data set {one.name} has reached its limit, or the file system is full."
-        return conflict("storage-full", what, "data set", "Remove something, or ask for more.")
+        what = Phrase("The data set {name} has reached its limit, or the file system is full.", name=one.name)
+        return conflict(
+            "storage-full", what, Phrase("data set"), Phrase("Remove something, or ask for more.")
+        )
     if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR):
         # A link among the names looks as if nothing were there.
-        return missing("file or folder of this name", "path")
+        return missing(Phrase("file or folder of this name"), "path")
     if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-        return conflict("folder-not-empty", "The folder is not empty.", "path", "Remove what is in it first.")
+        return conflict(
+            "folder-not-empty",
+            Phrase("The folder is not empty."),
+            "path",
+            Phrase("Remove what is in it first."),
+        )
     return unavailable(error.strerror or "an error")

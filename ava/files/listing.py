@@ -18,6 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
 _Key = tuple[int, int]
@@ -155,11 +156,11 @@ def _busy() -> ApiError:
         503,
         Problem(
             "folders-busy",
-            "Other large folders are being read at the moment.",
+            Phrase("Other large folders are being read at the moment."),
             "path",
-            f"more than {BUILDERS} large folders, or more than one of one user",
-            "fewer",
-            "Try again in a minute; smaller folders are shown at once.",
+            Phrase("more than {most} large folders, or more than one of one user", most=BUILDERS),
+            Phrase("fewer"),
+            Phrase("Try again in a minute; smaller folders are shown at once."),
         ),
     )
 

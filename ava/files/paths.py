@@ -6,6 +6,7 @@ import unicodedata
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ava.domain.names import shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
 LONGEST = 4096
@@ -27,12 +28,12 @@ def parts(path: str, *, new: bool = False) -> list[bytes]:
             422,
             Problem(
                 "path-invalid",
-                "This is no path of a file in a data set.",
+                Phrase("This is no path of a file in a data set."),
                 "path",
                 shown(path) + (f": {wrong}" if wrong else ""),
                 "names with / between them: none empty, none . or .., each of at most 255 bytes, 4096 in all"
                 + (", in UTF-8, without control characters" if new else ""),
-                "Rename the file." if new else "Correct the path.",
+                Phrase("Rename the file.") if new else Phrase("Correct the path."),
             ),
         )
     return names

@@ -20,6 +20,7 @@ from ava import __version__
 from ava.db.database import Database
 from ava.domain.data_sets import DataSet, Upload
 from ava.domain.model import Page
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.files import paths, safe_fs
 from ava.files.config import Config
@@ -198,7 +199,8 @@ async def send_part(id: Ref, context: CurrentContext, caller: Someone, request: 
     """
     if request.headers.get("content-type", "") != MEDIA:
         raise ApiError(
-            415, Problem("media-type", "This is no part of a file.", "header Content-Type", wanted=MEDIA)
+            415,
+            Problem("media-type", Phrase("This is no part of a file."), "header Content-Type", wanted=MEDIA),
         )
     one, upload = await run_in_threadpool(_upload, context, caller, id)
     offset = _number(request, "upload-offset", LONGEST)
@@ -242,11 +244,11 @@ def _number(request: Request, name: str, most: int) -> int:
             400,
             Problem(
                 "header-invalid",
-                "A number is missing or out of range.",
+                Phrase("A number is missing or out of range."),
                 f"header {name}",
-                text[:40] or "nothing",
+                text[:40] or Phrase("nothing"),
                 f"0 to {most}",
-                "Say it (tus 1.0.0).",
+                Phrase("Say it (tus 1.0.0)."),
             ),
         )
     return int(text)
@@ -264,11 +266,11 @@ def _metadata(request: Request) -> dict[str, str]:
                 400,
                 Problem(
                     "header-invalid",
-                    "This is no metadata.",
+                    Phrase("This is no metadata."),
                     "header Upload-Metadata",
                     name[:40],
-                    "names with base64 of UTF-8",
-                    "Say it as tus 1.0.0 does.",
+                    Phrase("names with base64 of UTF-8"),
+                    Phrase("Say it as tus 1.0.0 does."),
                 ),
             ) from None
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from typing import Any
 
 from ava.db.database import Database
 from ava.domain.data_sets import DataSet, ExternalSource, RbdSource, source
+from ava.domain.phrases import Phrase
 from ava.kube.client import Client, Object
 from ava.kube.errors import KubeError, NotFound
 from ava.kube.for_each import for_each
@@ -25,6 +27,14 @@ SNAPSHOT_OF = "avadm.io/clone-of-snapshot"
 """Annotation that the provisioner reads."""
 DATA_SET = "ava.io/data-set"
 CLASS = "rbd"
+_PROVISIONER = (
+    (re.compile(r"there is no image (?P<image>.+)"), Phrase("there is no image {image}")),
+    (
+        re.compile(r"the image (?P<image>.+?) has no snapshot (?P<snapshot>.+)"),
+        Phrase("the image {image} has no snapshot {snapshot}"),
+    ),
+)
+"""What the provisioner says (nodeside/volumes/images.py), and its phrase."""
 
 
 class Snapshots:
@@ -61,7 +71,9 @@ class Snapshots:
             # Of one claim, and told: what Kubernetes does not take it will not take later either.
             if error.code not in (403, 422):
                 raise
-            seen = replace(known, volume="", trouble=f"its volume cannot be asked for: {error}")
+            seen = replace(
+                known, volume="", trouble=Phrase("its volume cannot be asked for: {error}", error=str(error))
+            )
         if seen != known:
             log.info("data set %s: %s", one.id, seen.volume or seen.trouble)
             await asyncio.to_thread(self.store.external_source_reported, seen)
@@ -77,17 +89,17 @@ class Snapshots:
         meta, phase = there["metadata"], (there.get("status") or {}).get("phase")
         wanted = claim(one)["metadata"]
         if (meta.get("annotations") or {}).get(SNAPSHOT_OF) != wanted["annotations"][SNAPSHOT_OF]:
-            return replace(
-                known, volume="", trouble=f"the claim {meta['name']} is there and not ours; remove it"
-            )
+            trouble = Phrase("the claim {name} is there and not ours; remove it", name=meta["name"])
+            return replace(known, volume="", trouble=trouble)
         volume = there["spec"].get("volumeName") or ""
         if phase == "Lost":
             await self.client.delete(CLAIMS, meta["name"], self.namespace, uid=meta["uid"])
-            return replace(known, volume="", trouble="its volume was removed; it is recreated")
+            return replace(known, volume="", trouble=Phrase("its volume was removed; it is recreated"))
         if phase == "Bound" and volume == f"pvc-{meta['uid']}":
             return replace(known, volume=volume, trouble="")
         if volume:
-            return replace(known, volume="", trouble=f"its claim has the volume {volume}, which is not of it")
+            trouble = Phrase("its claim has the volume {volume}, which is not of it", volume=volume)
+            return replace(known, volume="", trouble=trouble)
         return replace(known, volume="", trouble=await self._why(meta["uid"]) or known.trouble)
 
     async def _why(self, uid: str) -> str:
@@ -95,13 +107,21 @@ class Snapshots:
         fields = f"involvedObject.uid={uid},reason=ProvisioningFailed"
         found, _ = await self.client.list(EVENTS, self.namespace, fields=fields)
         reports = sorted(found, key=lambda event: str(event.get("lastTimestamp") or ""))
-        return str(reports[-1].get("message") or "") if reports else ""
+        return _worded(str(reports[-1].get("message") or "")) if reports else ""
 
     async def _remove(self, one: DataSet) -> None:
         """Take the claim away; its volume, the image and the snapshot's protection go with it."""
         name = claim(one)["metadata"]["name"]
         if not await self.client.delete(CLAIMS, name, self.namespace):
             await asyncio.to_thread(self.store.data_set_removed, one.id, self.now())
+
+
+def _worded(message: str) -> str:
+    """Return what the provisioner said, as a phrase where it is one of ours."""
+    for pattern, phrase in _PROVISIONER:
+        if (found := pattern.fullmatch(message)) is not None:
+            return Phrase(phrase, **found.groupdict())
+    return message
 
 
 def claim(one: DataSet) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.http import cookies
 from ava.services.auth import authentication, permissions
@@ -52,11 +53,11 @@ def caller_of(request: Request) -> Caller:
             403,
             Problem(
                 "csrf",
-                "The change does not come from AVA's own page.",
+                Phrase("The change does not come from AVA's own page."),
                 f"header {CSRF}",
-                "another or no token" if given else "nothing",
-                "the `csrf` of the session",
-                "Send the token that the login (or GET /api/v1/sessions/current) has answered.",
+                "another or no token" if given else Phrase("nothing"),
+                Phrase("the `csrf` of the session"),
+                Phrase("Send the token that the login (or GET /api/v1/sessions/current) has answered."),
             ),
         )
     return known

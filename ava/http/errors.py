@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.http.requests import RefusedBody
 from ava.schemas import validation
@@ -26,29 +27,37 @@ SHOWN = 50
 _ANSWERED = {
     404: (
         "not-found",
-        "There is nothing at this address.",
+        Phrase("There is nothing at this address."),
         "an address of the OpenAPI document",
-        "Look it up there.",
+        Phrase("Look it up there."),
     ),
     405: (
         "method-not-allowed",
-        "This address does not know this method.",
+        Phrase("This address does not know this method."),
         "a method of the OpenAPI document",
         "",
     ),
     413: (
         "too-large",
-        "The request is too large.",
+        Phrase("The request is too large."),
         "at most 1 MiB",
-        "Send less; data belongs into a data set.",
+        Phrase("Send less; data belongs into a data set."),
     ),
 }
 _FILL = {
-    "not-found": ("nothing", "what is there and may be seen by you", "Look at the list that it would be in."),
-    "database-unavailable": ("no answer", "a database that answers", "Try again in some seconds."),
+    "not-found": (
+        Phrase("nothing"),
+        Phrase("what is there and may be seen by you"),
+        Phrase("Look at the list that it would be in."),
+    ),
+    "database-unavailable": (
+        Phrase("no answer"),
+        "a database that answers",
+        Phrase("Try again in some seconds."),
+    ),
 }
 """What a problem's found, wanted and remedy are where it does not say so itself."""
-_REMEDY = "Correct this and send the request again."
+_REMEDY = Phrase("Correct this and send the request again.")
 
 
 def response(
@@ -118,7 +127,7 @@ def http_problem(status: int, where: str, found: str) -> Problem:
         status,
         (
             "bad-request",
-            "The request cannot be read.",
+            Phrase("The request cannot be read."),
             "a request as HTTP and the OpenAPI document have it",
             "",
         ),
@@ -135,11 +144,11 @@ def mistake(where: str, request_id: str) -> Problem:
     """Return an error of ours as a problem."""
     return Problem(
         "internal",
-        "Internal server error.",
+        Phrase("Internal server error."),
         where,
-        f"request {request_id}",
-        "an answer",
-        "Tell an administrator the request's id; the log of the API has the cause under it.",
+        Phrase("request {id}", id=request_id),
+        Phrase("an answer"),
+        Phrase("Tell an administrator the request's id; the log of the API has the cause under it."),
     )
 
 

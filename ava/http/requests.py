@@ -11,6 +11,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.validation import shown
 
@@ -60,11 +61,11 @@ def _texts(data: Any) -> Iterator[tuple[str, str]]:
         if depth > DEEPEST:
             raise refused(
                 "too-deep",
-                "The document is nested too deep.",
+                Phrase("The document is nested too deep."),
                 "body",
-                f"more than {DEEPEST} levels",
-                f"at most {DEEPEST}",
-                "Flatten it.",
+                Phrase("more than {most} levels", most=DEEPEST),
+                Phrase("at most {most}", most=DEEPEST),
+                Phrase("Flatten it."),
             )
         if isinstance(value, str):
             yield where, value
@@ -79,7 +80,12 @@ def _texts(data: Any) -> Iterator[tuple[str, str]]:
 def _clean(text: str, where: str) -> None:
     if "\0" in text:
         raise refused(
-            "nul", "A text holds a NUL character.", where, "\\x00", "text without NUL", "Take it out."
+            "nul",
+            Phrase("A text holds a NUL character."),
+            where,
+            "\\x00",
+            Phrase("text without NUL"),
+            Phrase("Take it out."),
         )
 
 
@@ -106,11 +112,11 @@ class StrictRoute(APIRoute):
                 if not str(value).isprintable():
                     raise refused(
                         "name-invalid",
-                        "A name holds a control character.",
+                        Phrase("A name holds a control character."),
                         f"path.{name}",
                         shown(value),
-                        "a plain name",
-                        "Take it out.",
+                        Phrase("a plain name"),
+                        Phrase("Take it out."),
                     )
             if self.body_field is not None and request.method not in _NO_BODY:
                 _media_type(request)
@@ -132,22 +138,22 @@ def _query(request: Request, known: frozenset[str], *, open_: bool) -> None:
     wrong = [
         Problem(
             "field-unknown",
-            "There is no such query field.",
+            Phrase("There is no such query field."),
             f"query.{shown(k)}",
             shown(k),
-            ", ".join(sorted(known)) or "none",
-            "Leave it out.",
+            ", ".join(sorted(known)) or Phrase("none"),
+            Phrase("Leave it out."),
         )
         for k in dict.fromkeys(given)
         if k not in known and not open_
     ] + [
         Problem(
             "field-twice",
-            "A query field is there more than once.",
+            Phrase("A query field is there more than once."),
             f"query.{k}",
-            f"{given.count(k)} times",
-            "once",
-            "Say it once.",
+            Phrase("{count} times", count=given.count(k)),
+            Phrase("once"),
+            Phrase("Say it once."),
         )
         for k in known
         if given.count(k) > 1
@@ -161,11 +167,11 @@ def _query(request: Request, known: frozenset[str], *, open_: bool) -> None:
         if "\ufffd" in value:
             raise refused(
                 "value-invalid",
-                "A query field is not UTF-8.",
+                Phrase("A query field is not UTF-8."),
                 f"query.{key}",
                 shown(value),
                 "UTF-8",
-                "Encode it so.",
+                Phrase("Encode it so."),
             )
 
 
@@ -175,10 +181,10 @@ def _media_type(request: Request) -> None:
     if kind.partition(";")[0].strip().lower() != "application/json":
         raise refused(
             "media-type",
-            "The body is not called JSON.",
+            Phrase("The body is not called JSON."),
             "header Content-Type",
             shown(kind or None),
             "application/json",
-            "Send JSON and say so.",
+            Phrase("Send JSON and say so."),
             415,
         )

@@ -15,6 +15,7 @@ from ava.domain import disks, labels
 from ava.domain.amounts import number
 from ava.domain.disks import Disk, DiskReport, node_of
 from ava.domain.model import Run
+from ava.domain.phrases import Phrase
 from ava.domain.pod_status import moment
 from ava.domain.workbench import service
 from ava.kube.client import Object
@@ -158,8 +159,13 @@ def _trouble(disk: Disk, claim: Object, there: DiskReport | None, size: int | No
     """Return what keeps a disk from being as it is wanted; empty where nothing does, or not for long yet."""
     node = node_of(claim)
     if there is None or size is None:
-        return f"The node {node}, where it is, does not answer."
+        return Phrase("The node {node}, where it is, does not answer.", node=node)
     more = disk.wanted - size
     if more <= 0 or there.free >= more:
         return ""
-    return f"The node {node} has {number('disk', there.free)} left, {number('disk', more)} more are wanted."
+    return Phrase(
+        "The node {node} has {left} left, {more} more are wanted.",
+        node=node,
+        left=number("disk", there.free),
+        more=number("disk", more),
+    )

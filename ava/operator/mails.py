@@ -6,6 +6,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 
 from ava.domain.model import Message, Run, User
+from ava.domain.phrases import Phrase
 from ava.operator.config import Mail
 
 IDLE = "bench-idle"
@@ -46,7 +47,10 @@ def why(message: Message, run: Run) -> str:
     """Return what a notice says of the reason."""
     if message.kind == IDLE:
         until = str(message.payload.get("until", "soon"))
-        return f"Nobody works in it. It is stopped at {until} unless it is used; what is on its disk and in the home stays."
+        return Phrase(
+            "Nobody works in it. It is stopped at {until} unless it is used; what is on its disk and in the home stays.",
+            until=until,
+        )
     return str(message.payload.get("reason") or run.reason)
 
 

@@ -15,7 +15,8 @@ from ava.db.database import Database
 from ava.domain import labels, model_services, pod_failures, pod_status
 from ava.domain.model import Outcome, PodState, Run
 from ava.domain.model_services import Name, Plan, Replica, Service
-from ava.domain.problems import ApiError, Problem
+from ava.domain.phrases import Phrase
+from ava.domain.problems import ApiError, Problem, from_stored
 from ava.domain.spec import Serving, Spec
 from ava.domain.states import explain
 from ava.kube.client import Object
@@ -74,7 +75,7 @@ class ModelServices:
             return await self._look(run, spec, states, now)
         except (ValueError, Invalid) as error:
             # Nothing of ours to repair. What serves continues; what never served ends.
-            trouble = f"Its replicas cannot be made: {error}"
+            trouble = Phrase("Its replicas cannot be made: {error}", error=str(error))
             if not there:
                 return Finish(Outcome.FAILED, trouble)
             await self.threads(self.store.service_trouble, run.id, trouble, now)
@@ -250,21 +251,31 @@ class ModelServices:
         now: datetime,
     ) -> None:
         own = [
-            Problem(f"{CODE}waits", f"More replicas wait: {p.what}", p.where, p.found, p.wanted, p.remedy)
+            Problem(
+                f"{CODE}waits",
+                Phrase("More replicas wait: {what}", what=p.what),
+                p.where,
+                p.found,
+                p.wanted,
+                p.remedy,
+            )
             for p in problems
         ]
-        trouble = ""
+        trouble: str = ""
         if plan.stalled:
             bad = [s for s in states.values() if s.attempt == service.target and not s.ready]
             why = next(
-                (text for s in bad if (text := explain(s))), "It does not answer its health check in time."
+                (text for s in bad if (text := explain(s))),
+                Phrase("It does not answer its health check in time."),
             )
-            trouble = f"The update to revision {service.target} stopped: {why}"
-            remedy = "Read its log; submit the definition of before to take it back, or a better one."
+            trouble = Phrase(
+                "The update to revision {revision} stopped: {why}", revision=service.target, why=why
+            )
+            remedy = Phrase("Read its log; submit the definition of before to take it back, or a better one.")
             own.append(Problem(f"{CODE}update-stopped", trouble, f"service {run.name}", remedy=remedy))
         others = [p for p in run.waits_for if not str(p.get("code", "")).startswith(CODE)]
-        if [p.as_dict() for p in own] != [p for p in run.waits_for if p not in others]:
-            kept = [Problem(**{k: str(v) for k, v in p.items() if k in Problem.__slots__}) for p in others]
+        if [p.as_stored() for p in own] != [p for p in run.waits_for if p not in others]:
+            kept = [from_stored(p) for p in others]
             await self.threads(self.store.waits_for, run.id, [*kept, *own])
         if trouble != service.trouble:
             await self.threads(self.store.service_trouble, run.id, trouble, now)

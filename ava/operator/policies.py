@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from ava.domain import pod_failures
 from ava.domain.model import Outcome, PodState, Run
+from ava.domain.phrases import Phrase, sentences
 from ava.domain.pod_status import ENDED
 from ava.domain.spec import Distributed, Policy, Role, Spec
 from ava.domain.states import explain
@@ -107,7 +108,9 @@ def decide(
         [s for _, s in sorted(refused.items())], pod_restarts
     )
     if end is None and limit is not None and now >= limit:
-        end = Finish(Outcome.TIMED_OUT, f"It ran for its time limit of {spec.time_limit} s.")
+        end = Finish(
+            Outcome.TIMED_OUT, Phrase("It ran for its time limit of {seconds} s.", seconds=spec.time_limit)
+        )
     if end is not None:
         return end
     # Only now those that are gone without a word: of a run that ends for another cause they were taken away.
@@ -130,8 +133,8 @@ def _end(run: Run, spec: Spec, failed: Mapping[Place, PodState], pod_restarts: i
     again = _of(spec, failed, Policy.RESTART_RUN)
     if again and run.attempt >= spec.retries:
         lost = all(state.reason in pod_failures.LOST for state in again)
-        tried = f" It was started {run.attempt + 1} times." if run.attempt else ""
-        return Finish(Outcome.LOST if lost else Outcome.FAILED, explain(again[0]) + tried)
+        tried = Phrase("It was started {count} times.", count=run.attempt + 1) if run.attempt else ""
+        return Finish(Outcome.LOST if lost else Outcome.FAILED, sentences(explain(again[0]), tried))
     return None
 
 
@@ -139,7 +142,12 @@ def _worn(states: Sequence[PodState], pod_restarts: int) -> Finish | None:
     """Return the end for a place whose pod was replaced as often as it may be, None where there is none."""
     worn = [s for s in states if s.restarts >= pod_restarts]
     return (
-        Finish(Outcome.FAILED, f"{explain(worn[0])} It was replaced {pod_restarts} times.") if worn else None
+        Finish(
+            Outcome.FAILED,
+            sentences(explain(worn[0]), Phrase("It was replaced {count} times.", count=pod_restarts)),
+        )
+        if worn
+        else None
     )
 
 

@@ -19,6 +19,7 @@ from ava.db.database import Database
 from ava.db.types import plain
 from ava.domain import labels, pod_status
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
+from ava.domain.phrases import Phrase
 from ava.domain.pod_failures import FailureReason
 from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Spec
@@ -95,7 +96,7 @@ class Reconciler:
         try:
             spec = Spec.model_validate(run.spec)
         except ValidationError:
-            reason = "Its definition cannot be read by this version."
+            reason = Phrase("Its definition cannot be read by this version.")
             return await self._end(run, Finish(Outcome.FAILED, reason), self.cluster.run_pods(id))
         return await self._admitted(run, spec)
 
@@ -166,11 +167,11 @@ class Reconciler:
                 if isinstance(error, Denied) and self.objects.is_new(run.group):
                     await self._say(run, f"the namespace of the group {run.group} is being prepared")
                     return self._patience(run)
-                await self._say(run, f"Kubernetes does not take its pods: {error}")
+                await self._say(run, Phrase("Kubernetes does not take its pods: {error}", error=str(error)))
                 raise
             except (Sealed, ValueError, Invalid) as error:
                 # Nothing of ours to repair: what the user asked for cannot be made, now or later.
-                self._hopeless[run.id] = f"Its pods cannot be made: {error}"
+                self._hopeless[run.id] = Phrase("Its pods cannot be made: {error}", error=str(error))
                 return SOON
             await self._say(run, "")
             self._asked.pop(run.id, None)
@@ -185,8 +186,12 @@ class Reconciler:
         before = [reason for reason in run.waits_for if reason.get("code") == NOT_MADE]
         if why == (str(before[0].get("what")) if before else ""):
             return
-        remedy = "Wait; where it lasts, ask the administrator. Its quota is taken meanwhile: stop the run to give it back."
-        reasons = [Problem(NOT_MADE, plain(why, 1000), f"run {run.id}", remedy=remedy)] if why else []
+        remedy = Phrase(
+            "Wait; where it lasts, ask the administrator. Its quota is taken meanwhile: stop the run to give it back."
+        )
+        reasons = (
+            [Problem(NOT_MADE, plain(why, 1000), Phrase("run {id}", id=run.id), remedy=remedy)] if why else []
+        )
         await self.threads(self.store.waits_for, run.id, reasons)
 
     def _patience(self, run: Run) -> float:

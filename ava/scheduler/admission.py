@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from ava.domain.admission import admissions
 from ava.domain.model import Group, Message, Pool, Queue, Run, Topic
+from ava.domain.phrases import Phrase
 from ava.domain.placement.capacity import ClusterCapacity, rooms
 from ava.domain.placement.cluster_selector import ANY, ClusterSelector, gang_of
 from ava.domain.placement.feasibility import infeasible_reasons
@@ -189,7 +190,7 @@ class AdmissionController:
         amounts: list[str] = []
         for id, problems in waits.items():
             run = runs.get(id)
-            if run is None or run.waits_for == tuple(p.as_dict() for p in problems):
+            if run is None or run.waits_for == tuple(p.as_stored() for p in problems):
                 continue
             same = [(p.get("code"), p.get("where")) for p in run.waits_for] == [
                 (p.code, p.where) for p in problems
@@ -216,22 +217,38 @@ class AdmissionController:
     ) -> list[Problem]:
         """Return why a run is not to be looked at now; for one for any cluster its spec is kept in ``specs``."""
         if pool is None:
-            what = "The pool of its queue does not take runs of this kind, with or without GPUs."
-            return [Problem("pool-kind", what, f"queue {run.queue}", remedy="Submit it to another queue.")]
+            what = Phrase("The pool of its queue does not take runs of this kind, with or without GPUs.")
+            return [
+                Problem(
+                    "pool-kind",
+                    what,
+                    Phrase("queue {name}", name=run.queue),
+                    remedy=Phrase("Submit it to another queue."),
+                )
+            ]
         if run.cluster != ANY:
             if run.cluster == self._cluster or run.cluster in known:
                 return []
-            what = f"The cluster {run.cluster} has no scheduler that acts at the moment."
-            remedy = "Wait, or submit the run to another cluster; the administrator is told."
+            what = Phrase(
+                "The cluster {cluster} has no scheduler that acts at the moment.", cluster=run.cluster
+            )
+            remedy = Phrase("Wait, or submit the run to another cluster; the administrator is told.")
             return [Problem("cluster-silent", what, f"cluster {run.cluster}", remedy=remedy)]
         try:
             spec = Spec.model_validate(run.spec)
         except ValidationError:
-            what = "Its definition cannot be read by this version of the platform."
-            return [Problem("spec-unreadable", what, f"run {run.id}", remedy="Stop it and submit it again.")]
+            what = Phrase("Its definition cannot be read by this version of the platform.")
+            return [
+                Problem(
+                    "spec-unreadable",
+                    what,
+                    Phrase("run {id}", id=run.id),
+                    remedy=Phrase("Stop it and submit it again."),
+                )
+            ]
         reasons = [infeasible_reasons(spec, room, pool, plain) for room in known.values()]
         if all(reasons):
-            what = "No cluster could ever take it."
+            what = Phrase("No cluster could ever take it.")
             return [Problem("no-cluster", what, "cluster"), *(p for problems in reasons for p in problems)]
         specs[run.id] = (spec, pool, plain)
         return []
@@ -264,9 +281,9 @@ class AdmissionController:
 
 
 def _failed(run: Run) -> Problem:
-    what = "It cannot be admitted because of an internal error."
-    remedy = "Stop it, and report it to the administrator; the scheduler's log has the details."
-    return Problem("not-admissible", what, f"run {run.id}", remedy=remedy)
+    what = Phrase("It cannot be admitted because of an internal error.")
+    remedy = Phrase("Stop it, and report it to the administrator; the scheduler's log has the details.")
+    return Problem("not-admissible", what, Phrase("run {id}", id=run.id), remedy=remedy)
 
 
 def _problem(said: Mapping[str, Any]) -> Problem:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WrapValidator
 
 from ava.domain.names import email_problems, name_problems, person_problems
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem, ValidationProblems
 from ava.domain.resources import Count
 
@@ -45,6 +46,14 @@ KeyName = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9._]{0,98}[a-z0-9])?$"), _by(name_problems)
 ]
 Label = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+def _whole(value: Any, check: Callable[[Any], str]) -> str:
+    return value if isinstance(value, Phrase) else check(value)
+
+
+Worded = Annotated[str, WrapValidator(_whole)]
+"""An English text; inside the platform's processes a phrase stays one, so that pages have their own words for it."""
 
 
 class Request(BaseModel):
@@ -106,11 +115,11 @@ class ProblemOut(Answer):
     """One thing that is wrong, or why something waits."""
 
     code: str
-    what: str
-    where: str = ""
-    found: str = ""
-    wanted: str = ""
-    remedy: str = ""
+    what: Worded
+    where: Worded = ""
+    found: Worded = ""
+    wanted: Worded = ""
+    remedy: Worded = ""
 
 
 class ProblemDocument(Answer):

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
 from ava.domain.data_sets import KINDS, FolderSource, Source, source
 from ava.domain.problems import ValidationProblems
-from ava.schemas.common import Answer, GroupName, PageQuery, Request, UserName
+from ava.schemas.common import Answer, GroupName, PageQuery, Request, UserName, Worded
 from ava.schemas.validation import problems
 
 Bytes = Annotated[int, Field(ge=2**20, le=2**60)]
@@ -110,7 +110,7 @@ class ElsewhereOut(Answer):
     size: int | None
     cached: int | None
     seen: datetime | None
-    trouble: str
+    trouble: Worded
 
 
 class DataSetOut(Answer):

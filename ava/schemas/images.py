@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from ava.schemas.common import Answer, GroupName, UserName
+from ava.schemas.common import Answer, GroupName, UserName, Worded
 
 
 class ImageUseOut(Answer):
@@ -44,7 +44,7 @@ class PushedOut(Answer):
     used: int
     waiting: int
     limit: int | None
-    full: str
+    full: Worded
     images: list[PushedImageOut]
 
 

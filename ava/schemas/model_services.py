@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ava.schemas.common import Amounts, Answer, Request
+from ava.schemas.common import Amounts, Answer, Request, Worded
 
 
 class ServiceOut(Answer):
@@ -31,7 +31,7 @@ class ServiceOut(Answer):
     access: str
     charged: Amounts
     scaled: datetime
-    trouble: str
+    trouble: Worded
 
 
 class Scale(Request):

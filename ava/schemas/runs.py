@@ -7,7 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from ava.schemas.common import Amounts, Answer, PageQuery, ProblemOut, QuotaIn, QuotaOut, Request, SettingName
+from ava.schemas.common import (
+    Amounts,
+    Answer,
+    PageQuery,
+    ProblemOut,
+    QuotaIn,
+    QuotaOut,
+    Request,
+    SettingName,
+    Worded,
+)
 
 LabelKey = Annotated[
     str, StringConstraints(max_length=317, pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$")
@@ -63,7 +73,7 @@ class RunOut(Answer):
     pods: int
     phase: str
     state: str
-    reason: str
+    reason: Worded
     outcome: str | None
     attempt: int
     created: datetime
@@ -97,7 +107,7 @@ class Why(Answer):
 
     run: str
     state: str
-    reason: str
+    reason: Worded
     position: int | None
     """How many runs are looked at before it, in its queue; null where it does not wait."""
     reasons: list[ProblemOut]

@@ -9,7 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem, ValidationProblems
+from ava.schemas.field_phrases import KNOWN
 
 SECRET = frozenset({"password", "current", "new", "private_key", "token", "secret"})
 """Names of fields whose values are never shown."""
@@ -18,17 +20,17 @@ LONGEST = 120
 _WANTED = {
     "missing": "this field",
     "json_invalid": "JSON (RFC 8259)",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "string_type": "text",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
+    "int_type": Phrase("a whole number"),
+    "int_parsing": Phrase("a whole number"),
+    "int_from_float": Phrase("a whole number"),
+    "float_type": Phrase("a number"),
+    "float_parsing": Phrase("a number"),
+    "bool_type": Phrase("true or false"),
+    "bool_parsing": Phrase("true or false"),
+    "string_type": Phrase("text"),
+    "dict_type": Phrase("an object"),
+    "model_type": Phrase("an object"),
+    "model_attributes_type": Phrase("an object"),
     "list_type": "a list",
     "tuple_type": "a list",
     "datetime_type": "a time as RFC 3339 has it",
@@ -36,32 +38,48 @@ _WANTED = {
     "datetime_parsing": "a time as RFC 3339 has it",
 }
 EXPLAINED = {
-    r"^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$": "1 to 32 lower-case letters, digits and '-', a letter first, no '-' last",
-    r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$": "1 to 63 lower-case letters, digits and '-', a letter first, no '-' last",
-    r"^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$": "1 to 20 lower-case letters, digits and '-', a letter first, no '-' last",
+    r"^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$": Phrase(
+        "1 to 32 lower-case letters, digits and '-', a letter first, no '-' last"
+    ),
+    r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$": Phrase(
+        "1 to 63 lower-case letters, digits and '-', a letter first, no '-' last"
+    ),
+    r"^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$": Phrase(
+        "1 to 20 lower-case letters, digits and '-', a letter first, no '-' last"
+    ),
     r"^[a-z0-9]([-a-z0-9._]{0,98}[a-z0-9])?$": (
-        "1 to 100 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last"
+        Phrase("1 to 100 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last")
     ),
     r"^[a-z0-9]([-a-z0-9._]{0,198}[a-z0-9])?$": (
-        "1 to 200 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last"
+        Phrase("1 to 200 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last")
     ),
-    r"^[^\x00-\x1f\x7f]*$": "text without control characters",
-    r"^[\x21-\x7e]{1,200}$": "1 to 200 printable ASCII characters without blanks",
-    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, '-', '.' and '_', a letter or digit first",
-    r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$": "a label's key, such as example.org/kind",
-    r"^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$": "a label's value: letters, digits, '-', '.' and '_'",
-    r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$": "a label's value: letters, digits, '-', '.' and '_'",
-    r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$": "an image's name, such as registry.example.org/torch:2",
-    r"^[A-Za-z_][A-Za-z0-9_]{0,127}$": "1 to 128 letters, digits and '_', no digit first",
-    r"^(https://|ssh://|git@)[^\s]+$": "an address that begins with https://, ssh:// or git@",
-    r"^[0-9a-f]{7,64}$": "7 to 64 hexadecimal digits in lower case",
-    r"^/[!-~]*$": "a path that begins with /",
-    r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": "a node's name",
-    r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$": "a path of plain names, such as s3/faces",
-    r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$": "a path of plain names from the root, such as /export/faces",
-    r"^[A-Za-z0-9_][A-Za-z0-9._-]*$": "letters, digits, '-', '.' and '_', no '-' or '.' first",
-    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$": "a host name or an IPv4 address",
-    r"^20[0-9]{2}-(0[1-9]|1[0-2])$": "a month, such as 2026-11",
+    r"^[^\x00-\x1f\x7f]*$": Phrase("text without control characters"),
+    r"^[\x21-\x7e]{1,200}$": Phrase("1 to 200 printable ASCII characters without blanks"),
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": Phrase("letters, digits, '-', '.' and '_', a letter or digit first"),
+    r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$": Phrase("a label's key, such as example.org/kind"),
+    r"^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$": Phrase(
+        "a label's value: letters, digits, '-', '.' and '_'"
+    ),
+    r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$": Phrase(
+        "a label's value: letters, digits, '-', '.' and '_'"
+    ),
+    r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$": Phrase("an image's name, such as registry.example.org/torch:2"),
+    r"^[A-Za-z_][A-Za-z0-9_]{0,127}$": Phrase("1 to 128 letters, digits and '_', no digit first"),
+    r"^(https://|ssh://|git@)[^\s]+$": Phrase("an address that begins with https://, ssh:// or git@"),
+    r"^[0-9a-f]{7,64}$": Phrase("7 to 64 hexadecimal digits in lower case"),
+    r"^/[!-~]*$": Phrase("a path that begins with /"),
+    r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": Phrase("a node's name"),
+    r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$": Phrase(
+        "a path of plain names, such as s3/faces"
+    ),
+    r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$": Phrase(
+        "a path of plain names from the root, such as /export/faces"
+    ),
+    r"^[A-Za-z0-9_][A-Za-z0-9._-]*$": Phrase("letters, digits, '-', '.' and '_', no '-' or '.' first"),
+    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$": Phrase(
+        "a host name or an IPv4 address"
+    ),
+    r"^20[0-9]{2}-(0[1-9]|1[0-2])$": Phrase("a month, such as 2026-11"),
 }
 """Patterns of the API's fields in words; a pattern that is not here is shown itself."""
 _HOMES = {
@@ -74,7 +92,12 @@ _HOMES = {
     "scaling": "serving.scaling",
 }
 """Where the fields of each part of a definition stand."""
-_LIMITS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
+_LIMITS = {
+    "ge": Phrase("at least {least}"),
+    "gt": Phrase("more than {most}"),
+    "le": Phrase("at most {most}"),
+    "lt": Phrase("less than {most}"),
+}
 
 
 def problems(errors: Sequence[Any]) -> list[Problem]:
@@ -115,13 +138,13 @@ def place(loc: Sequence[int | str]) -> str:
 def shown(value: Any, *, hide: bool = False) -> str:
     """Return a value for a message: short, printable, nothing secret; containers by their size alone."""
     if hide:
-        return "a secret (not shown)"
+        return Phrase("a secret (not shown)")
     if isinstance(value, dict):
         return f"an object of {len(value)} fields"
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}"
     if value is None:
-        return "nothing"
+        return Phrase("nothing")
     text = str(value)[: LONGEST + 1] if isinstance(value, str) else repr(value)[: LONGEST + 1]
     plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return plain if len(plain) <= LONGEST else plain[:LONGEST] + "…"
@@ -135,30 +158,41 @@ def _problem(error: Any) -> Problem:
     if kind == "json_invalid":
         return Problem(
             "json-invalid",
-            "The body is not JSON.",
+            Phrase("The body is not JSON."),
             "body",
             shown(ctx.get("error", "")),
             _WANTED[kind],
-            "Send a JSON document, UTF-8.",
+            Phrase("Send a JSON document, UTF-8."),
         )
     if kind == "missing":
-        return Problem("field-missing", f"{name} is missing.", where, "nothing", "a value", f"Add {name}.")
+        return Problem(
+            "field-missing",
+            Phrase("{name} is missing.", name=name),
+            where,
+            Phrase("nothing"),
+            Phrase("a value"),
+            Phrase("Add {name}.", name=name),
+        )
     if kind == "extra_forbidden":
         return Problem(
             "field-unknown",
-            f"Unknown field {name}.",
+            Phrase("Unknown field {name}.", name=name),
             where,
             name,  # Its value may be a secret whose name was misspelt.
-            "a known field",
+            Phrase("a known field"),
             _near(name, loc),
         )
+    what, remedy = KNOWN.get(name) or (
+        Phrase("Invalid value for {name}.", name=name),
+        Phrase("Give {name} a value of this kind.", name=name),
+    )
     return Problem(
         "value-invalid",
-        f"Invalid value for {name}.",
+        what,
         where,
         shown(error.get("input"), hide=hide),
         _wanted(kind, ctx, str(error.get("msg", ""))),
-        f"Give {name} a value of this kind.",
+        remedy,
     )
 
 
@@ -180,12 +214,12 @@ def _near(name: str, loc: Sequence[int | str]) -> str:
     fields = list(here.model_fields) if here is not None else known_fields()
     homes = [_HOMES[key] for key, model in levels.items() if model is not here and name in model.model_fields]
     if here is not None and homes:
-        return f"Move it to {' or '.join(homes)}."
+        return Phrase("Move it to {places}.", places=" or ".join(homes))
     near = difflib.get_close_matches(name, [field for field in fields if field != name], n=1)
     return (
-        f"Did you mean {near[0]}? Else leave it out."
+        Phrase("Did you mean {name}? Else leave it out.", name=near[0])
         if near
-        else "Leave it out; the OpenAPI document has the fields."
+        else Phrase("Leave it out; the OpenAPI document has the fields.")
     )
 
 
@@ -215,16 +249,21 @@ def _wanted(kind: str, ctx: dict[str, Any], message: str) -> str:
     if kind in _WANTED:
         return _WANTED[kind]
     if kind in ("literal_error", "enum"):
-        return f"one of: {ctx.get('expected', '')}"
+        return Phrase("one of: {names}", names=str(ctx.get("expected", "")))
     if kind == "string_pattern_mismatch":
         pattern = str(ctx.get("pattern", ""))
-        return EXPLAINED.get(pattern, f"text that matches {pattern}")
-    limits = [text.format(ctx[key]) for key, text in _LIMITS.items() if key in ctx]
-    if limits:
-        return " and ".join(limits)
+        return EXPLAINED.get(pattern, Phrase("text that matches {pattern}", pattern=pattern))
+    limits = {key: text for key, text in _LIMITS.items() if key in ctx}
+    if limits.keys() == {"ge", "le"}:
+        return Phrase("at least {least} and at most {most}", least=ctx["ge"], most=ctx["le"])
+    texts = [Phrase(text, least=ctx[key], most=ctx[key]) for key, text in limits.items()]
+    if texts:
+        return texts[0] if len(texts) == 1 else " and ".join(texts)
     if "max_length" in ctx or "min_length" in ctx:
         least, most = ctx.get("min_length"), ctx.get("max_length")
         if most is None:
-            return "text that is not empty" if least == 1 else f"a length of at least {least}"
-        return f"a length of at most {most}"
+            if least == 1:
+                return Phrase("text that is not empty")
+            return Phrase("a length of at least {least}", least=least)
+        return Phrase("a length of at most {most}", most=most)
     return message.removeprefix("Value error, ")

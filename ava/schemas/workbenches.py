@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ava.domain import disks
-from ava.schemas.common import Answer, Request
+from ava.schemas.common import Answer, Request, Worded
 
 DiskSize = Annotated[int, Field(ge=disks.LEAST, le=disks.MOST, multiple_of=disks.STEP)]
 
@@ -38,7 +38,7 @@ class DiskOut(Answer):
     size: int
     wanted: int
     node: str
-    trouble: str
+    trouble: Worded
 
 
 class SshOut(Answer):
@@ -80,7 +80,7 @@ class WorkbenchOut(Answer):
     owner: str
     run: str | None
     state: str
-    reason: str
+    reason: Worded
     url: str
     ssh: SshOut | None
     disk: DiskOut | None = None

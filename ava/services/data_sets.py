@@ -6,6 +6,7 @@ from typing import Literal
 
 from ava.domain.data_sets import DataSet
 from ava.domain.folders import Folder, FolderKind
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.common import Paged
 from ava.schemas.data_sets import (
@@ -33,7 +34,9 @@ def find_readable(context: Context, caller: Caller, ref: str) -> DataSet:
     one = find(context.store.data_set, "data set", ref, "path.id")
     shared = caller.user is not None and context.store.may_read(one.id, caller.me.name)
     owner = caller.me.name if shared else one.owner
-    authorize(context, caller, "data-sets.show", owner=owner, what=f"data set {ref}", where="path.id")
+    authorize(
+        context, caller, "data-sets.show", owner=owner, what=Phrase("data set {id}", id=ref), where="path.id"
+    )
     return one
 
 
@@ -41,13 +44,23 @@ def find_changeable(context: Context, caller: Caller, ref: str, action: str = "d
     """Return a data set that somebody may change; who may but read it is told so (403)."""
     one = find_readable(context, caller, ref)
     try:
-        authorize(context, caller, action, owner=one.owner, what=f"data set {one.id}", where="path.id")
+        authorize(
+            context, caller, action, owner=one.owner, what=Phrase("data set {id}", id=one.id), where="path.id"
+        )
     except ApiError as refused:
         if refused.status != 404:
             raise
-        what = f"The data set {one.name} is shared with you to be read."
+        what = Phrase("The data set {name} is shared with you to be read.", name=one.name)
         raise ApiError(
-            403, Problem("not-allowed", what, "path.id", "reader", "its owner", f"Ask {one.owner}.")
+            403,
+            Problem(
+                "not-allowed",
+                what,
+                "path.id",
+                Phrase("reader"),
+                Phrase("its owner"),
+                Phrase("Ask {name}.", name=one.owner),
+            ),
         ) from None
     return one
 
@@ -121,9 +134,9 @@ def make_data_set(context: Context, caller: Caller, body: DataSetMake) -> DataSe
         authorize(context, caller, "sources.make")
         sources.allowed(source, context.config)
         if body.quota is not None:
-            what, remedy = "Only a folder of its own has a limit.", "Leave the limit out."
+            what, remedy = Phrase("Only a folder of its own has a limit."), Phrase("Leave the limit out.")
             raise ApiError(
-                422, Problem("quota-unfit", what, "body.quota", str(body.quota), "nothing", remedy)
+                422, Problem("quota-unfit", what, "body.quota", str(body.quota), Phrase("nothing"), remedy)
             )
     config = context.config
     with record_change(context, caller, "data-sets.make", f"data set {body.name}", source=source):
@@ -191,14 +204,28 @@ def limit_data_set(context: Context, caller: Caller, id: str, body: LimitIn) -> 
 def show_home(context: Context, caller: Caller, name: str) -> HomeOut:
     """Return a user's home in the shared file system, with its limit and what is in it."""
     person = find(context.store.user, "user", user_name(caller, name), "path.name")
-    authorize(context, caller, "users.show", owner=person.name, what=f"user {name}", where="path.name")
+    authorize(
+        context,
+        caller,
+        "users.show",
+        owner=person.name,
+        what=Phrase("user {name}", name=name),
+        where="path.name",
+    )
     return _home(context, caller, person.name)
 
 
 def limit_home(context: Context, caller: Caller, name: str, body: LimitIn) -> HomeOut:
     """Choose the limit of a user's home; null: the site's. It is in force a moment later."""
     person = find(context.store.user, "user", name, "path.name")
-    authorize(context, caller, "users.storage", owner=person.name, what=f"user {name}", where="path.name")
+    authorize(
+        context,
+        caller,
+        "users.storage",
+        owner=person.name,
+        what=Phrase("user {name}", name=name),
+        where="path.name",
+    )
     with record_change(context, caller, "users.storage", f"user {person.name}", quota=body.quota):
         context.store.set_home_quota(person.name, body.quota, context.clock())
     return _home(context, caller, person.name)
@@ -207,7 +234,9 @@ def limit_home(context: Context, caller: Caller, name: str, body: LimitIn) -> Ho
 def show_group_folder(context: Context, caller: Caller, name: str) -> FolderOut:
     """Return a group's folder in the shared file system; its limit is the ``storage`` of the group's quota."""
     group = find(context.store.group, "group", name, "path.name")
-    authorize(context, caller, "groups.show", group=group, what=f"group {name}", where="path.name")
+    authorize(
+        context, caller, "groups.show", group=group, what=Phrase("group {name}", name=name), where="path.name"
+    )
     return _folder(context.store.folder(FolderKind.GROUP, group.name))
 
 
@@ -215,6 +244,12 @@ def _with(body: ShareIn) -> tuple[str, str]:
     if (body.user is None) == (body.group is None):
         raise ApiError(
             422,
-            Problem("share-invalid", "Not said with whom.", "body", "both or none", "either user or group"),
+            Problem(
+                "share-invalid",
+                Phrase("Not said with whom."),
+                "body",
+                Phrase("both or none"),
+                Phrase("either user or group"),
+            ),
         )
     return ("user", body.user) if body.user is not None else ("group", str(body.group))

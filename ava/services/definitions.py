@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ava.domain.model import Definition, Kind
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError
 from ava.domain.spec import Spec
 from ava.schemas.common import Paged
@@ -24,7 +25,9 @@ from ava.services.runs.runs import with_states
 
 def _definition(context: Context, caller: Caller, id: str, action: str) -> Definition:
     found = find(context.store.definition, "definition", id, "path.id")
-    authorize(context, caller, action, owner=found.owner, what=f"definition {id}", where="path.id")
+    authorize(
+        context, caller, action, owner=found.owner, what=Phrase("definition {id}", id=id), where="path.id"
+    )
     return found
 
 

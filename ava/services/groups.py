@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ava.domain.model import Group
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError
 from ava.schemas.common import Paged, QuotaIn
 from ava.schemas.users import GroupMake, GroupOut, GroupsQuery, MemberOut
@@ -14,7 +15,7 @@ from ava.services.lookup import find
 
 
 def _group(context: Context, caller: Caller, ref: str, action: str) -> Group:
-    what = f"group {ref}"
+    what = Phrase("group {name}", name=ref)
     group = find(context.store.group, "group", ref, "path.name")
     authorize(context, caller, action, group=group, what=what, where="path.name")
     return group

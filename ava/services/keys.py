@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cryptography.fernet import InvalidToken
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.users import KeyKind, KeyOut, KeyPut
 from ava.services.auth import ssh_keys
@@ -55,11 +56,11 @@ def _put(
             409,
             Problem(
                 "too-many-keys",
-                "There are too many keys.",
+                Phrase("There are too many keys."),
                 "path.name",
                 str(len(there)),
-                f"at most {MOST}",
-                "Delete one.",
+                Phrase("at most {most}", most=MOST),
+                Phrase("Delete one."),
             ),
         )
     if kind == "ssh":
@@ -79,11 +80,11 @@ def _given(wanted: str | None, other: str | None, field: str) -> str:
             422,
             Problem(
                 "field-missing",
-                f"This kind of key is given as {field} alone.",
+                Phrase("This kind of key is given as {field} alone.", field=field),
                 f"body.{field}",
-                "nothing" if wanted is None else "another field beside it",
-                "a key",
-                f"Give {field} and nothing else.",
+                Phrase("nothing") if wanted is None else "another field beside it",
+                Phrase("a key"),
+                Phrase("Give {field} and nothing else.", field=field),
             ),
         )
     return wanted
@@ -110,7 +111,7 @@ def _of(caller: Caller, owner: str) -> dict[str, str]:
 
 def _owner(context: Context, caller: Caller, ref: str) -> str:
     """Return whose keys an address means; ApiError where they are not the caller's to see."""
-    name, what = user_name(caller, ref), f"user {ref}"
+    name, what = user_name(caller, ref), Phrase("user {name}", name=ref)
     authorize(
         context,
         caller,
@@ -139,4 +140,4 @@ def delete_key_of(context: Context, caller: Caller, user: str, name: str) -> Non
 
 
 def _nothing(ref: str) -> None:
-    raise ApiError(404, Problem("not-found", "There is none."))
+    raise ApiError(404, Problem("not-found", Phrase("There is none.")))

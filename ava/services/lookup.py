@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from ava.domain.phrases import Phrase, noun
 from ava.domain.problems import ApiError, missing
 from ava.services.auth.caller import Caller
 
@@ -17,7 +18,7 @@ def find(ask: Callable[[str], T], what: str, ref: str, where: str) -> T:
         return ask(ref)
     except ApiError as refused:
         if refused.status == 404:
-            raise missing(f"{what} {ref}", where) from None
+            raise missing(Phrase("{kind} {name}", kind=noun(what), name=ref), where) from None
         raise
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ava.domain.model import Page
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.common import Paged, PageQuery
 from ava.services.auth.caller import Caller
@@ -30,11 +31,11 @@ def opened(context: Context, caller: Caller, query: PageQuery, scope: str) -> st
             422,
             Problem(
                 "cursor-invalid",
-                "This cursor does not belong to this list.",
+                Phrase("This cursor does not belong to this list."),
                 "query.after",
-                "another text",
-                "the `next` of the page before, with the same filters",
-                "Begin at the first page.",
+                Phrase("another text"),
+                Phrase("the `next` of the page before, with the same filters"),
+                Phrase("Begin at the first page."),
             ),
         )
     return plain

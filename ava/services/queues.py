@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ava.domain.model import Pool
+from ava.domain.phrases import Phrase
 from ava.domain.problems import missing
 from ava.schemas.runs import PoolOut, PoolPut, QueueOut, QueuePut, WaitingOut
 from ava.services import serializers
@@ -54,7 +55,7 @@ def list_waiting(context: Context, caller: Caller, name: str) -> list[WaitingOut
     authorize(context, caller, "queues.waiting")
     store, me = context.store, caller.me
     if name not in {q.name for q in store.queues()}:
-        raise missing(f"queue {name}", "path.name")
+        raise missing(Phrase("queue {name}", name=name), "path.name")
     rows = [run for run in store.waiting(MOST) if run.queue == name]
     found = []
     for position, run in enumerate(rows):

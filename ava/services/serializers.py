@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from ava.domain.model import Definition, Group, PodState, Pool, Queue, Quota, Run, Usage, User
+from ava.domain.problems import Problem
 from ava.domain.resources import Resources
 from ava.domain.states import show
 from ava.schemas.common import Amounts, ProblemOut, QuotaIn, QuotaOut
@@ -169,10 +170,16 @@ def secret(value: Mapping[str, Any]) -> SecretOut:
     )
 
 
-def reason(value: Mapping[str, Any]) -> ProblemOut:
-    """Return a cause that was kept as data; fields that are not ours are left out."""
-    names = ("code", "what", "where", "found", "wanted", "remedy")
-    return ProblemOut(**{name: str(value.get(name, "")) for name in names})
+def reason(value: Problem) -> ProblemOut:
+    """Return a cause."""
+    return ProblemOut(
+        code=value.code,
+        what=value.what,
+        where=value.where,
+        found=value.found,
+        wanted=value.wanted,
+        remedy=value.remedy,
+    )
 
 
 def audit(value: Mapping[str, Any]) -> AuditOut:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.users import SecretOut, TokenMake, TokenOut
 from ava.services import serializers
@@ -29,11 +30,11 @@ def make_token(context: Context, caller: Caller, body: TokenMake) -> TokenOut:
             422,
             Problem(
                 "value-invalid",
-                "A token may not last so long here.",
+                Phrase("A token may not last so long here."),
                 "body.days",
                 str(body.days),
-                f"at most {most}",
-                "Ask for fewer days.",
+                Phrase("at most {most}", most=most),
+                Phrase("Ask for fewer days."),
             ),
         )
     now, scopes = context.clock(), None if body.scopes is None else sorted(set(body.scopes))

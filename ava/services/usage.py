@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.runs import UsageQuery, UsageReport
 from ava.services import serializers
@@ -23,11 +24,11 @@ def report(context: Context, caller: Caller, query: UsageQuery) -> UsageReport:
             422,
             Problem(
                 "value-invalid",
-                "This month has not begun.",
+                Phrase("This month has not begun."),
                 "query.month",
                 str(query.month),
-                f"at most {now:%Y-%m}",
-                "Choose a month that has begun.",
+                Phrase("at most {most}", most=f"{now:%Y-%m}"),
+                Phrase("Choose a month that has begun."),
             ),
         )
     found = context.store.usage(since, until, now=now, group=query.group, user=user)
@@ -44,10 +45,20 @@ def _whose(context: Context, caller: Caller, query: UsageQuery) -> str | None:
     if query.group is not None:
         group = find(store.group, "group", query.group, "query.group")
         authorize(
-            context, caller, "groups.show", group=group, what=f"group {query.group}", where="query.group"
+            context,
+            caller,
+            "groups.show",
+            group=group,
+            what=Phrase("group {name}", name=query.group),
+            where="query.group",
         )
         authorize(
-            context, caller, "usage.group", group=group, what=f"group {query.group}", where="query.group"
+            context,
+            caller,
+            "usage.group",
+            group=group,
+            what=Phrase("group {name}", name=query.group),
+            where="query.group",
         )
         return user
     if user is None and not me.admin:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ava.domain.model import User, UserState
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.common import Paged
 from ava.schemas.users import (
@@ -63,9 +64,11 @@ def find_user(context: Context, caller: Caller, ref: str, action: str) -> User:
     """Return the account that a path names, where the caller may do something to it; ApiError 403, 404."""
     name, store = user_name(caller, ref), context.store
     if name != caller.me.name and not caller.me.admin:
-        authorize(context, caller, action, what=f"user {name}", where="path.name")
+        authorize(context, caller, action, what=Phrase("user {name}", name=name), where="path.name")
     found = find(store.user, "user", name, "path.name")
-    authorize(context, caller, action, owner=found.name, what=f"user {name}", where="path.name")
+    authorize(
+        context, caller, action, owner=found.name, what=Phrase("user {name}", name=name), where="path.name"
+    )
     return found
 
 
@@ -121,11 +124,11 @@ def set_password(context: Context, caller: Caller, name: str, body: PasswordChan
                     403,
                     Problem(
                         "password-wrong",
-                        "This is not the current password.",
+                        Phrase("This is not the current password."),
                         "body.current",
-                        "another password" if body.current else "nothing",
-                        "the current password",
-                        "Give it, or ask an administrator for a new one.",
+                        "another password" if body.current else Phrase("nothing"),
+                        Phrase("the current password"),
+                        Phrase("Give it, or ask an administrator for a new one."),
                     ),
                 )
         hashed = context.passwords.hash(body.new)

@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.http import errors
 from ava.http.dependencies import address_of, context_of
@@ -71,7 +72,7 @@ def told(request: Request, error: Exception) -> tuple[int, Sequence[Problem], di
         found = errors.http_problem(error.status_code, request.url.path, request.method)
         if error.status_code == 404:
             # What is told of the API's document is for programs.
-            whole = "Choose a page of the menu, or look whether the address is whole."
+            whole = Phrase("Choose a page of the menu, or look whether the address is whole.")
             found = replace(found, found="", wanted="", remedy=whole)
         return error.status_code, [found], {}
     return 500, [errors.mistake(request.url.path, str(getattr(request.state, "request_id", "unknown")))], {}

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.http.requests import refused
 from ava.schemas.validation import problems
@@ -65,11 +66,11 @@ async def read(request: Request) -> Form:
     if kind != "application/x-www-form-urlencoded":
         raise refused(
             "media-type",
-            "This is no form.",
+            Phrase("This is no form."),
             "header Content-Type",
-            kind or "nothing",
+            kind or Phrase("nothing"),
             "application/x-www-form-urlencoded",
-            "Use the form of the page.",
+            Phrase("Use the form of the page."),
             415,
         )
     try:
@@ -77,17 +78,22 @@ async def read(request: Request) -> Form:
     except ValueError:
         raise refused(
             "value-invalid",
-            "The form cannot be read.",
+            Phrase("The form cannot be read."),
             "body",
-            "another text",
-            f"URL-encoded UTF-8 of at most {MOST} fields",
-            "Use the form of the page.",
+            Phrase("another text"),
+            Phrase("URL-encoded UTF-8 of at most {most} fields", most=MOST),
+            Phrase("Use the form of the page."),
             400,
         ) from None
     for name, value in pairs:
         if "\0" in value or "\0" in name:
             raise refused(
-                "nul", "A text holds a NUL character.", "body", "\\x00", "text without NUL", "Take it out."
+                "nul",
+                Phrase("A text holds a NUL character."),
+                "body",
+                "\\x00",
+                Phrase("text without NUL"),
+                Phrase("Take it out."),
             )
     return Form(pairs)
 
@@ -97,11 +103,11 @@ def twice(form: Form, name: str, again: str = "again") -> None:
     if form.get(name) != form.get(again):
         raise refused(
             "passwords-differ",
-            "The two passwords are not the same.",
+            Phrase("The two passwords are not the same."),
             f"body.{again}",
-            "another text",
-            "the password once more",
-            "Type it twice.",
+            Phrase("another text"),
+            Phrase("the password once more"),
+            Phrase("Type it twice."),
         )
 
 
@@ -169,9 +175,16 @@ def pairs(text: str, name: str) -> dict[str, str]:
         key, equals, value = line.strip().partition("=")
         if not equals or not key.strip() or key.strip() in found:
             twice = key.strip() in found
-            what = "A name is there twice." if twice else "A line is not NAME=VALUE."
+            what = Phrase("A name is there twice.") if twice else Phrase("A line is not NAME=VALUE.")
             wrong.append(
-                Problem("line-invalid", what, f"body.{name}", f"line {number}", "NAME=VALUE", "Correct it.")
+                Problem(
+                    "line-invalid",
+                    what,
+                    f"body.{name}",
+                    Phrase("line {number}", number=number),
+                    "NAME=VALUE",
+                    Phrase("Correct it."),
+                )
             )
         found[key.strip()] = value
     if wrong:

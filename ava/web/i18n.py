@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from gettext import GNUTranslations, NullTranslations
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 
-from ava.web.sentences import CONTEXT, Sentences
+from ava.domain import phrases
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 """Code to its own name, in the order in which they are offered; the first one is what the texts are written in."""
@@ -23,6 +23,8 @@ TAGS = {"en": "en", "zh": "zh-Hans"}
 """What a page says of its language (BCP 47)."""
 JUST = 5
 """Seconds that are not worth counting."""
+PHRASE = "sentence"
+"""The context of phrases in a catalogue."""
 FOLDER = Path(__file__).with_name("locale")
 
 
@@ -41,22 +43,37 @@ def _texts(language: str) -> Catalog | None:
 
 
 @cache
-def sentences(language: str) -> Sentences:
-    """Return what a language has for the API's sentences."""
-    rows = [(m.id, m.string) for m in _texts(language) or () if m.context == CONTEXT]
-    return Sentences((str(text), str(reply)) for text, reply in rows)
-
-
-@cache
 def catalogue(language: str) -> NullTranslations:
     """Return a language's translations; those of the first language are the texts themselves."""
+    return _translations(language) or NullTranslations()
+
+
+def _translations(language: str) -> NullTranslations | None:
     texts = _texts(language)
     if texts is None:
-        return NullTranslations()
+        return None
     compiled = io.BytesIO()
     write_mo(compiled, texts)
     compiled.seek(0)
     return GNUTranslations(compiled)
+
+
+class _Lacking(NullTranslations):
+    """What a language does not have."""
+
+    def pgettext(self, context: str, message: str) -> str:
+        """Return that there are no words."""
+        return ""
+
+
+@cache
+def _own(language: str) -> NullTranslations:
+    """Return a language's translations, without the texts themselves where it has none."""
+    found = _translations(language)
+    if found is None:
+        return _Lacking()
+    found.add_fallback(_Lacking())
+    return found
 
 
 def chosen(cookie: str | None, accepted: str) -> str:
@@ -81,8 +98,7 @@ class Translator:
     def __init__(self, language: str) -> None:
         self.language = language
         self.tag = TAGS[language]
-        self._texts = catalogue(language)
-        self._sentences = sentences(language)
+        self._texts, self._own = catalogue(language), _own(language)
 
     def __call__(self, text: str, **values: object) -> str:
         """Return a text in this language, with values in their places."""
@@ -91,16 +107,11 @@ class Translator:
 
     def of_problem(self, code: str) -> str:
         """Return what a problem's code means, "" where this language has no words of its own for it."""
-        found = self._texts.pgettext("problem", code)
-        return "" if found == code else found
+        return self._own.pgettext("problem", code)
 
-    def said(self, text: str) -> str:
-        """Return what the API says in this language; "" where this language has no words of its own for it."""
-        return self._sentences.say(text)
-
-    def part(self, text: str) -> str:
-        """Return a part of what the API says, such as what it found; "" where this language has no words for it."""
-        return self._sentences.part(text)
+    def phrase(self, text: str) -> str:
+        """Return what a problem or a reason says; "" for a text that is no phrase, or that this language has no words for."""
+        return phrases.worded(text, partial(self._own.pgettext, PHRASE))
 
     def time(self, value: datetime) -> str:
         """Return a time, UTC, as the command line and the charts have it too."""

@@ -40,8 +40,7 @@ def environment(language: str) -> Environment:
         "time": words.time,
         "moment": moment,
         "t": words,
-        "part": lambda text: words.part(text) or text,
-        "said": lambda text: words.said(text) or text,
+        "phrase": lambda text: words.phrase(text) or text,
     }
     made.globals |= {
         "asset": assets.address,

@@ -17,6 +17,7 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.http.cookies import SESSION
 from ava.http.dependencies import CSRF, SAFE, address_of, context_of
@@ -171,11 +172,11 @@ def _own(request: Request, form: forms.Form, found: PageRequest) -> None:
         403,
         Problem(
             "csrf",
-            "The change does not come from AVA's own page, or that page is old.",
+            Phrase("The change does not come from AVA's own page, or that page is old."),
             "form",
             "another or no token" if begun in ("same-origin", "none") else begun,
-            "the form of a page of this login",
-            "Open the page again and repeat what you did.",
+            Phrase("the form of a page of this login"),
+            Phrase("Open the page again and repeat what you did."),
         ),
     )
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from ava.domain.amounts import number
+from ava.domain.phrases import Phrase
 from ava.domain.placement.capacity import ClusterCapacity, NodeGroup
 from ava.domain.placement.reasons import nodes, some
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 from ava.domain.spec import Role, Spec
 
-_LABEL = {"gpu": "GPUs", "cpu": "cores", "memory": "memory"}
+_LABEL = {"gpu": Phrase("GPUs"), "cpu": Phrase("cores"), "memory": "memory"}
+
+_ALONE = Phrase("No node has {amount} {label} for one pod of {role}.")
+_BESIDE = Phrase("No node has {amount} {label} for one pod of {role} beside the rest that it asks for.")
 
 
 def infeasible_reasons(
@@ -24,10 +28,19 @@ def infeasible_reasons(
     if pool not in room.pools:
         return []
     kinds = [kind for kind in room.kinds if pool in kind.pools]
-    where = f"pool {pool}"
+    where = Phrase("pool {name}", name=pool)
     if not kinds:
-        remedy = "Choose a queue of another pool, or ask the administrator for nodes."
-        return [Problem("pool-empty", f"The pool {pool} has no nodes.", where, "0 nodes", "nodes", remedy)]
+        remedy = Phrase("Choose a queue of another pool, or ask the administrator for nodes.")
+        return [
+            Problem(
+                "pool-empty",
+                Phrase("The pool {pool} has no nodes.", pool=pool),
+                where,
+                Phrase("0 nodes"),
+                Phrase("nodes"),
+                remedy,
+            )
+        ]
     if spec.node is not None and room.complete:
         named = [place for place in room.nodes if place.name == spec.node]
         if not named or pool not in named[0].pools:
@@ -45,10 +58,15 @@ def infeasible_reasons(
     cores = [kind for kind in room.kinds if plain in kind.pools]
     sure = plain is not None and plain in room.pools and plain not in room.unsure
     if others and sure and not cores:
-        remedy = "Ask the administrator for nodes, or give each role a GPU."
+        remedy = Phrase("Ask the administrator for nodes, or give each role a GPU.")
         return [
             Problem(
-                "pool-empty", f"The pool {plain} has no nodes.", f"pool {plain}", "0 nodes", "nodes", remedy
+                "pool-empty",
+                Phrase("The pool {pool} has no nodes.", pool=plain),
+                Phrase("pool {name}", name=plain),
+                Phrase("0 nodes"),
+                Phrase("nodes"),
+                remedy,
             )
         ]
     for index, role in enumerate(spec.roles):
@@ -72,19 +90,24 @@ def _anywhere(spec: Spec, room: ClusterCapacity) -> list[NodeGroup]:
 def _no_such_node(name: str, room: ClusterCapacity, pool: str) -> Problem:
     return Problem(
         "node-unknown",
-        f"The pool {pool} has no node {name}.",
+        Phrase("The pool {pool} has no node {node}.", pool=pool, node=name),
         "node",
         name,
         some(place.name for place in room.nodes if pool in place.pools),
-        "Name one of these nodes, or leave the node out.",
+        Phrase("Name one of these nodes, or leave the node out."),
     )
 
 
 def _no_such_model(model: str, models: set[str], where: str) -> Problem:
     known = some(m for m in models if m) or "nodes that do not tell their model"
-    remedy = "Choose one of these models, or leave it out."
+    remedy = Phrase("Choose one of these models, or leave it out.")
     return Problem(
-        "gpu-model-unknown", f"The {where} has no GPU of model {model}.", "gpu_model", model, known, remedy
+        "gpu-model-unknown",
+        Phrase("The {where} has no GPU of model {model}.", where=where, model=model),
+        "gpu_model",
+        model,
+        known,
+        remedy,
     )
 
 
@@ -98,12 +121,19 @@ def _of_role(role: Role, where: str, kinds: list[NodeGroup]) -> list[Problem]:
         return [
             Problem(
                 "never-fits",
-                f"No node has {number(name, getattr(asks, name))} {_LABEL[name]} for one pod of {role.name}"
-                f"{' beside the rest that it asks for' if _elsewhere(name, asks, kinds) else ''}.",
+                Phrase(
+                    _BESIDE if _elsewhere(name, asks, kinds) else _ALONE,
+                    amount=number(name, getattr(asks, name)),
+                    label=_LABEL[name],
+                    role=role.name,
+                ),
                 f"{where}.each.{name}",
-                f"{number(name, getattr(nearest.size, name))} on the node that comes nearest",
+                Phrase(
+                    "{amount} on the node that comes nearest",
+                    amount=number(name, getattr(nearest.size, name)),
+                ),
                 number(name, getattr(asks, name)),
-                "Ask for less per pod, in more pods, or choose another pool.",
+                Phrase("Ask for less per pod, in more pods, or choose another pool."),
             )
             for name in lack
         ]
@@ -113,11 +143,16 @@ def _of_role(role: Role, where: str, kinds: list[NodeGroup]) -> list[Problem]:
     return [
         Problem(
             "never-fits",
-            f"All nodes together hold {places} pods of {role.name} at once, {role.replicas} are wanted.",
+            Phrase(
+                "All nodes together hold {places} pods of {role} at once, {replicas} are wanted.",
+                places=places,
+                role=role.name,
+                replicas=role.replicas,
+            ),
             f"{where}.replicas",
             f"{places} on {nodes(sum(kind.count for kind in able))}",
             str(role.replicas),
-            "Ask for fewer or smaller pods.",
+            Phrase("Ask for fewer or smaller pods."),
         )
     ]
 
@@ -139,12 +174,16 @@ def _of_all(roles: list[Role], kinds: list[NodeGroup]) -> list[Problem]:
     return [
         Problem(
             "never-fits",
-            f"All its pods together ask for {number(name, getattr(asks, name))} {_LABEL[name]}; "
-            f"all nodes have {number(name, getattr(total, name))}.",
+            Phrase(
+                "All its pods together ask for {want} {label}; all nodes have {have}.",
+                want=number(name, getattr(asks, name)),
+                label=_LABEL[name],
+                have=number(name, getattr(total, name)),
+            ),
             "roles",
             number(name, getattr(total, name)),
             number(name, getattr(asks, name)),
-            "Ask for fewer or smaller pods.",
+            Phrase("Ask for fewer or smaller pods."),
         )
         for name in FIELDS
         if getattr(asks, name) > getattr(total, name)

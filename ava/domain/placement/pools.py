@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ava.domain.model import Pool
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.spec import Spec
 
@@ -47,11 +48,15 @@ def share_problems(spec: Spec, pool: Pool, where: str) -> list[Problem]:
     return [
         Problem(
             "one-slot",
-            f"The pool {pool.name} gives slots of shared cards, one to a pod ({pool.gpu_slots} to a card).",
+            Phrase(
+                "The pool {pool} gives slots of shared cards, one to a pod ({gpu_slots} to a card).",
+                pool=pool.name,
+                gpu_slots=pool.gpu_slots,
+            ),
             f"{where}roles[{i}].each.gpu",
             str(role.each.gpu),
-            "at most 1",
-            "Ask for 1, in more pods if need be, or choose a queue of whole GPUs: `ava queue`.",
+            Phrase("at most 1"),
+            Phrase("Ask for 1, in more pods if need be, or choose a queue of whole GPUs: `ava queue`."),
         )
         for i, role in enumerate(spec.roles)
         if role.each.gpu > 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 from ava.domain.amounts import number
+from ava.domain.phrases import Phrase, sentences
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.filter import Cause, obstacle
 from ava.domain.placement.free_resources import FreeResources
@@ -31,34 +32,51 @@ def nodes(count: int) -> str:
 
 
 REMEDIES: Mapping[Cause, str] = {
-    Cause.NODE: "Leave out the node, or name another one.",
-    Cause.MODEL: "Leave out the GPU model, or choose one of those found.",
-    Cause.SELECTOR: "Ask the administrator for nodes with these labels.",
-    Cause.TAINT: "The administrator keeps these nodes apart by taints; choose another pool or wait until they are removed.",
-    Cause.CORDONED: "The administrator has taken these nodes out of use for now: wait, or name another node.",
-    Cause.CONDITION: "The administrator is told of nodes in trouble; wait, or name another node.",
-    Cause.PORTS: "Use another host port.",
-    Cause.PODS: "Wait until pods end.",
-    Cause.GPU: "Wait until GPUs are given back, ask for fewer per pod, or stop a run of yours.",
-    Cause.CPU: "Wait, ask for less CPU per pod, or stop a run of yours.",
-    Cause.MEMORY: "Wait, ask for less memory per pod, or stop a run of yours.",
-    Cause.DISK: "Delete a workbench of yours that has a disk, or ask for a smaller one; the administrator can give nodes more.",
+    Cause.NODE: Phrase("Leave out the node, or name another one."),
+    Cause.MODEL: Phrase("Leave out the GPU model, or choose one of those found."),
+    Cause.SELECTOR: Phrase("Ask the administrator for nodes with these labels."),
+    Cause.TAINT: Phrase(
+        "The administrator keeps these nodes apart by taints; choose another pool or wait until they are removed."
+    ),
+    Cause.CORDONED: Phrase(
+        "The administrator has taken these nodes out of use for now: wait, or name another node."
+    ),
+    Cause.CONDITION: Phrase("The administrator is told of nodes in trouble; wait, or name another node."),
+    Cause.PORTS: Phrase("Use another host port."),
+    Cause.PODS: Phrase("Wait until pods end."),
+    Cause.GPU: Phrase("Wait until GPUs are given back, ask for fewer per pod, or stop a run of yours."),
+    Cause.CPU: Phrase("Wait, ask for less CPU per pod, or stop a run of yours."),
+    Cause.MEMORY: Phrase("Wait, ask for less memory per pod, or stop a run of yours."),
+    Cause.DISK: Phrase(
+        "Delete a workbench of yours that has a disk, or ask for a smaller one; the administrator can give nodes more."
+    ),
 }
-DISK_REMEDY = (
+_NODE, _NODES = Phrase("{count} node: {text}."), Phrase("{count} nodes: {text}.")
+DISK_REMEDY = Phrase(
     "Wait until that node is back in the pool. If it is gone for good the disk is too: delete the workbench and make it again; "
     "what is in the home and in groups' folders is there."
 )
+
+
+_FREE = {
+    "gpu": Phrase("GPU {best} free at most, {want} wanted"),
+    "cpu": Phrase("CPU {best} free at most, {want} wanted"),
+    "memory": Phrase("memory {best} free at most, {want} wanted"),
+}
 
 
 def _of_resource(name: str, pod: Pod, slots: list[FreeResources]) -> Found:
     want = number(name, getattr(pod.asks, name))
     free = max(0, *(getattr(s.free, name) for s in slots), 0)
     best = number(name, free)
-    label = {"gpu": "GPU", "cpu": "CPU", "memory": "memory"}[name]
-    held = " (what is kept for runs before this one is not free)" if any(any(s.held) for s in slots) else ""
+    text = Phrase(_FREE[name], best=best, want=want)
+    if any(any(s.held) for s in slots):
+        text = Phrase("{text} (what is kept for runs before this one is not free)", text=text)
     soon = max(0, *(getattr(s.free.plus(s.ending), name) for s in slots), 0) - free
-    later = f" ({number(name, soon)} more when pods that are stopping have ended)" if soon > 0 else ""
-    return (f"{label} {best} free at most, {want} wanted{held}{later}", f"{best} free at most", want)
+    if soon > 0:
+        more = number(name, soon)
+        text = Phrase("{text} ({more} more when pods that are stopping have ended)", text=text, more=more)
+    return (text, f"{best} free at most", want)
 
 
 def _of_disk(pod: Pod, slots: list[FreeResources]) -> Found:
@@ -68,33 +86,39 @@ def _of_disk(pod: Pod, slots: list[FreeResources]) -> Found:
 
 _TEXTS: Mapping[Cause, Callable[[Pod, list[FreeResources]], Found]] = {
     Cause.NODE: lambda p, s: (
-        f"not the node {p.where.node}" + (", where the workbench's disk is" if p.where.disk else ""),
+        Phrase("not the node {node}, where the workbench's disk is", node=str(p.where.node))
+        if p.where.disk
+        else Phrase("not the node {node}", node=str(p.where.node)),
         some(x.node.name for x in s),
         str(p.where.node),
     ),
     Cause.MODEL: lambda p, s: (
-        f"not the GPU model {p.where.model}",
+        Phrase("not the GPU model {model}", model=str(p.where.model)),
         some(x.node.model or "unknown" for x in s),
         str(p.where.model),
     ),
     Cause.SELECTOR: lambda p, s: (
-        "without the labels wanted",
+        Phrase("without the labels wanted"),
         some(x.node.name for x in s),
         ", ".join(f"{k}={v}" for k, v in p.where.selector) or "the affinity's labels",
     ),
     Cause.TAINT: lambda p, s: (
-        "with a taint that is not tolerated",
+        Phrase("with a taint that is not tolerated"),
         some(t.key for x in s for t in x.node.taints),
         "no such taint",
     ),
-    Cause.CORDONED: lambda p, s: ("taken out of use", some(x.node.name for x in s), "schedulable"),
-    Cause.CONDITION: lambda p, s: ("in trouble", some(t for x in s for t in x.node.troubles), "Ready"),
+    Cause.CORDONED: lambda p, s: (Phrase("taken out of use"), some(x.node.name for x in s), "schedulable"),
+    Cause.CONDITION: lambda p, s: (
+        Phrase("in trouble"),
+        some(t for x in s for t in x.node.troubles),
+        "Ready",
+    ),
     Cause.PORTS: lambda p, s: (
-        "where the port is taken",
-        "taken",
+        Phrase("where the port is taken"),
+        Phrase("taken"),
         ", ".join(f"{port} ({proto})" for proto, _, port in sorted(p.ports)),
     ),
-    Cause.PODS: lambda p, s: ("with as many pods as they take", "0 places", "1 place"),
+    Cause.PODS: lambda p, s: (Phrase("with as many pods as they take"), "0 places", "1 place"),
     Cause.GPU: lambda p, s: _of_resource("gpu", p, s),
     Cause.CPU: lambda p, s: _of_resource("cpu", p, s),
     Cause.MEMORY: lambda p, s: _of_resource("memory", p, s),
@@ -112,11 +136,17 @@ def explain(cluster: Cluster, gang: Gang) -> list[Problem]:
         return [
             Problem(
                 "pods-missing",
-                f"{have} of {gang.size} pods have been made; they are placed together.",
-                f"run {gang.key}",
+                Phrase(
+                    "{made} of {count} pods have been made; they are placed together.",
+                    made=have,
+                    count=gang.size,
+                ),
+                Phrase("run {id}", id=gang.key),
                 str(have),
                 str(gang.size),
-                "Nothing: the others are being made. The administrator looks at the operator when this stays.",
+                Phrase(
+                    "Nothing: the others are being made. The administrator looks at the operator when this stays."
+                ),
             )
         ]
     problems: list[Problem] = []
@@ -131,11 +161,15 @@ def explain(cluster: Cluster, gang: Gang) -> list[Problem]:
         problems.append(
             Problem(
                 "gang",
-                f"All {len(gang.pods)} pods start together; room is there for {', '.join(fitting)}, each kind by itself.",
-                f"run {gang.key}",
+                Phrase(
+                    "All {count} pods start together; room is there for {room}, each kind by itself.",
+                    count=len(gang.pods),
+                    room=", ".join(fitting),
+                ),
+                Phrase("run {id}", id=gang.key),
                 ", ".join(fitting),
-                f"{len(gang.pods)} at once",
-                "Wait, or ask for fewer or smaller pods.",
+                Phrase("{count} at once", count=len(gang.pods)),
+                Phrase("Wait, or ask for fewer or smaller pods."),
             )
         )
     return problems
@@ -144,17 +178,17 @@ def explain(cluster: Cluster, gang: Gang) -> list[Problem]:
 def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
     """Return what speaks against a pod on the nodes of its pool, and how many of its kind fit now."""
     pool = cluster.pools.get(pod.where.pool)
-    where = f"pool {pod.where.pool}, {pod.role}"
+    where = Phrase("pool {name}", name=f"{pod.where.pool}, {pod.role}")
     if pool is None:
-        known = ", ".join(sorted(cluster.pools)) or "none"
+        known = ", ".join(sorted(cluster.pools)) or Phrase("none")
         return [
             Problem(
                 "pool-unknown",
-                f"There is no pool {pod.where.pool}.",
+                Phrase("There is no pool {pool}.", pool=pod.where.pool),
                 where,
                 known,
                 pod.where.pool,
-                "Choose a queue of another pool, or ask the administrator.",
+                Phrase("Choose a queue of another pool, or ask the administrator."),
             )
         ], 0
     by: dict[Cause, list[FreeResources]] = {}
@@ -171,9 +205,9 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
         else:
             by.setdefault(cause, []).append(slot)
     if not inside:
-        text = "The pool has no node at the moment."
-        remedy = "Ask the administrator for nodes of this pool."
-        return [Problem("pool-empty", text, where, "0 nodes", "nodes of the pool", remedy)], 0
+        text = Phrase("The pool has no node at the moment.")
+        remedy = Phrase("Ask the administrator for nodes of this pool.")
+        return [Problem("pool-empty", text, where, Phrase("0 nodes"), Phrase("nodes of the pool"), remedy)], 0
     if Cause.NODE in by and len(by) > 1:
         del by[
             Cause.NODE
@@ -181,9 +215,13 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
     problems = []
     for cause, slots in sorted(by.items(), key=lambda item: -len(item[1])):
         text, found, wanted = _TEXTS[cause](pod, slots)
-        what = f"{nodes(len(slots))}: {text}."
+        what: str = Phrase(_NODE if len(slots) == 1 else _NODES, count=len(slots), text=text)
         if pod.where.disk and cause is not Cause.NODE:
-            what += f" The workbench's disk is on {pod.where.node}, so that it can run nowhere else."
+            disk = Phrase(
+                "The workbench's disk is on {node}, so that it can run nowhere else.",
+                node=str(pod.where.node),
+            )
+            what = sentences(what, disk)
         lost = cause is Cause.NODE and pod.where.disk
         remedy = DISK_REMEDY if lost else REMEDIES[cause]
         problems.append(

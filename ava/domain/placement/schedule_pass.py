@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from ava.domain.phrases import Phrase
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Gang, PlacementConstraints, Pod
 from ava.domain.placement.plan import Shape, place, shape
@@ -105,9 +106,11 @@ def _explained(cluster: Cluster, gang: Gang) -> list[Problem]:
 def _unreadable(gang: Gang) -> Problem:
     return Problem(
         "not-placeable",
-        "Its pods cannot be placed because of an internal error.",
+        Phrase("Its pods cannot be placed because of an internal error."),
         f"pods of {gang.key}",
-        remedy="Stop the run, and report it to the administrator; the scheduler's log has the details.",
+        remedy=Phrase(
+            "Stop the run, and report it to the administrator; the scheduler's log has the details."
+        ),
     )
 
 

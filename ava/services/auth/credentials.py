@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.services.auth.caller import digest, new_secret
 from ava.services.context import Context
@@ -36,11 +37,11 @@ def make(
             409,
             Problem(
                 "too-many-tokens",
-                "You have too many tokens.",
+                Phrase("You have too many tokens."),
                 "tokens",
                 str(len(open_now)),
-                f"at most {TOKENS}",
-                "End some that are no longer used.",
+                Phrase("at most {most}", most=TOKENS),
+                Phrase("End some that are no longer used."),
             ),
         )
     if kind == "session":

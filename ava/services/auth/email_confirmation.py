@@ -10,6 +10,7 @@ import logging
 from urllib.parse import urlencode
 
 from ava.domain.model import User
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict
 from ava.services.auth import one_time_links
 from ava.services.auth.caller import digest
@@ -93,22 +94,22 @@ def _pointless(context: Context, user: User) -> ApiError | None:
     if context.config.email_confirmation is None:
         return conflict(
             "no-mail",
-            "This site sends no mail, so no address has to be confirmed.",
+            Phrase("This site sends no mail, so no address has to be confirmed."),
             "request",
-            "Nothing has to be done.",
-            found="no mail server",
-            wanted="a site with a mail server",
+            Phrase("Nothing has to be done."),
+            found=Phrase("no mail server"),
+            wanted=Phrase("a site with a mail server"),
         )
     if refused := one_time_links.inactive(user):
         return refused
     if user.email_confirmed is not None:
         return conflict(
             "email-confirmed",
-            f"The address of {user.name} is confirmed.",
+            Phrase("The address of {user} is confirmed.", user=user.name),
             "path.name",
-            "Nothing has to be done.",
-            found="a confirmed address",
-            wanted="an address that is not confirmed",
+            Phrase("Nothing has to be done."),
+            found=Phrase("a confirmed address"),
+            wanted=Phrase("an address that is not confirmed"),
         )
     return None
 
@@ -118,10 +119,10 @@ def _refused() -> ApiError:
         403,
         Problem(
             "confirmation-invalid",
-            "This link does not confirm the e-mail address of your account.",
+            Phrase("This link does not confirm the e-mail address of your account."),
             "body.confirmation",
-            "a link that was used, is too old, or is for another account or address",
-            "the latest link that was sent to this account's address",
-            "Log in as the user named in the mail, or send the link again on the page Account.",
+            Phrase("a link that was used, is too old, or is for another account or address"),
+            Phrase("the latest link that was sent to this account's address"),
+            Phrase("Log in as the user named in the mail, or send the link again on the page Account."),
         ),
     )

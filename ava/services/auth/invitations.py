@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ava.domain.model import User, UserState
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict
 from ava.services.auth import one_time_links
 from ava.services.auth.caller import digest
@@ -28,11 +29,11 @@ def make(context: Context, user: User) -> tuple[str, datetime]:
     if elsewhere(context, user.admin):
         raise conflict(
             "password-elsewhere",
-            f"{user.name} logs in with the password of the site's directory.",
+            Phrase("{user} logs in with the password of the site's directory.", user=user.name),
             "path.name",
-            "Nothing is to be done here.",
-            found="login by LDAP",
-            wanted="a password of AVA",
+            Phrase("Nothing is to be done here."),
+            found=Phrase("login by LDAP"),
+            wanted=Phrase("a password of AVA"),
         )
     return one_time_links.make(context, _KIND, user, context.store.password(user.name), DAYS)
 
@@ -70,10 +71,10 @@ def _refused() -> ApiError:
         403,
         Problem(
             "invitation-invalid",
-            "This invitation is not valid (any more).",
+            Phrase("This invitation is not valid (any more)."),
             "body.invitation",
-            "one that was used, is too old, or was not made here",
-            "an invitation that nobody has used yet",
-            "Ask an administrator for another one.",
+            Phrase("one that was used, is too old, or was not made here"),
+            Phrase("an invitation that nobody has used yet"),
+            Phrase("Ask an administrator for another one."),
         ),
     )

@@ -9,6 +9,7 @@ from cryptography.fernet import InvalidToken
 
 from ava.domain.model import User, UserState
 from ava.domain.names import account_name, is_directory_name, shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.services import metrics
 from ava.services.auth.caller import digest
@@ -58,11 +59,11 @@ def user(context: Context, name: str, password: str, address: str, known: str = 
             401,
             Problem(
                 "login-refused",
-                "Name and password do not belong together.",
+                Phrase("Name and password do not belong together."),
                 "body",
-                "another name or password",
-                "those of an account",
-                "Try again; an administrator can set a new password.",
+                Phrase("another name or password"),
+                Phrase("those of an account"),
+                Phrase("Try again; an administrator can set a new password."),
             ),
         )
     if by == DIRECTORY:
@@ -120,10 +121,12 @@ def let_in(context: Context, found: User, address: str) -> None:
         Problem(
             f"account-{found.state.value}",
             "This account may not log in" + (" yet." if found.state is UserState.PENDING else "."),
-            f"user {found.name}",
+            Phrase("user {name}", name=found.name),
             found.state.value,
             UserState.ACTIVE.value,
-            "An administrator approves it." if found.state is UserState.PENDING else "Ask an administrator.",
+            Phrase("An administrator approves it.")
+            if found.state is UserState.PENDING
+            else Phrase("Ask an administrator."),
         ),
     )
 
@@ -163,11 +166,11 @@ def _matched(
             503,
             Problem(
                 "login-provider-unavailable",
-                "The site's directory does not answer.",
+                Phrase("The site's directory does not answer."),
                 "directory",
-                "no answer",
-                "an answer",
-                "Try again in a minute; the audit log has the cause. Who has logged in stays so.",
+                Phrase("no answer"),
+                Phrase("an answer"),
+                Phrase("Try again in a minute; the audit log has the cause. Who has logged in stays so."),
             ),
         ) from None
 

@@ -17,6 +17,7 @@ from cryptography.fernet import InvalidToken
 
 from ava.domain.model import User, UserState
 from ava.domain.names import account_name, email_problems, person_problems, shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.services.auth import email_confirmation, login, registration
 from ava.services.auth.caller import digest, new_secret
@@ -76,10 +77,10 @@ def finish(
         login.refused(context, "unknown", address, "provider-refused")
         raise _refused(
             401,
-            "The login service has not let you in.",
+            Phrase("The login service has not let you in."),
             "query.error",
             shown(error or "no code", 60),
-            "a code",
+            Phrase("a code"),
         )
     try:
         identity = _provider(context).finish(code, kept["nonce"], kept["verifier"])
@@ -88,7 +89,11 @@ def finish(
     except OidcRefused as refused:
         login.refused(context, "unknown", address, str(refused)[:200])
         raise _refused(
-            401, "The login service's answer proves nothing.", "query.code", str(refused)[:200], "a good one"
+            401,
+            Phrase("The login service's answer proves nothing."),
+            "query.code",
+            str(refused)[:200],
+            Phrase("a good one"),
         ) from None
     found = _account(context, identity, address)
     login.let_in(context, found, address)
@@ -113,7 +118,11 @@ def _kept(context: Context, address: str, cookie: str | None, state: str | None)
         pass
     login.refused(context, "unknown", address, why)
     raise _refused(
-        400, "The answer belongs to no login that has begun here.", "query.state", why, "the answer to one"
+        400,
+        Phrase("The answer belongs to no login that has begun here."),
+        "query.state",
+        why,
+        Phrase("the answer to one"),
     )
 
 
@@ -128,7 +137,7 @@ def _account(context: Context, identity: Identity, address: str) -> User:
     name, email = account_name(_text(claims, settings.name_claim)), _text(claims, "email")
     wrong = [*person_problems(name, f"claim {settings.name_claim}"), *email_problems(email, "claim email")]
     if wrong:
-        login.refused(context, shown(name, 40), address, "claims")
+        login.refused(context, shown(name, 40), address, Phrase("claims"))
         raise ApiError(403, *wrong)
     enough = rule is not None and not set(_values(claims, rule.claim)).isdisjoint(rule.values)
     if not enough:
@@ -187,11 +196,11 @@ def _provider(context: Context) -> Provider:
     if context.provider is None:
         problem = Problem(
             "login-method-disabled",
-            "Nobody logs in this way here.",
+            Phrase("Nobody logs in this way here."),
             "request",
-            "OpenID Connect",
-            "name and password",
-            "Use another way.",
+            Phrase("OpenID Connect"),
+            Phrase("name and password"),
+            Phrase("Use another way."),
         )
         raise ApiError(404, problem)
     return context.provider
@@ -199,7 +208,7 @@ def _provider(context: Context) -> Provider:
 
 def _refused(status: int, what: str, where: str, found: str, wanted: str) -> ApiError:
     return ApiError(
-        status, Problem("login-refused", what, where, found, wanted, "Begin again at the login page.")
+        status, Problem("login-refused", what, where, found, wanted, Phrase("Begin again at the login page."))
     )
 
 
@@ -209,10 +218,10 @@ def _down(context: Context, address: str, why: OidcUnavailable) -> ApiError:
         503,
         Problem(
             "login-provider-unavailable",
-            "The site's login service does not answer.",
+            Phrase("The site's login service does not answer."),
             "login service",
-            "no good answer",
-            "an answer",
-            "Try again in a minute; the audit log has the cause.",
+            Phrase("no good answer"),
+            Phrase("an answer"),
+            Phrase("Try again in a minute; the audit log has the cause."),
         ),
     )

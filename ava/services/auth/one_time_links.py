@@ -12,6 +12,7 @@ from typing import NamedTuple
 from cryptography.fernet import InvalidToken
 
 from ava.domain.model import User, UserState
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, conflict
 from ava.services.auth.caller import digest
 from ava.services.context import Context
@@ -53,9 +54,9 @@ def inactive(user: User) -> ApiError | None:
         return None
     return conflict(
         "account-not-active",
-        f"{user.name} cannot log in.",
+        Phrase("{user} cannot log in.", user=user.name),
         "path.name",
-        "Approve the account first.",
+        Phrase("Approve the account first."),
         found=user.state.value,
-        wanted="active",
+        wanted=Phrase("active"),
     )

@@ -11,6 +11,7 @@ from typing import Any
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
 LEAST, MOST = 12, 256
@@ -61,11 +62,11 @@ class Passwords:
                 503,
                 Problem(
                     "busy",
-                    "There are too many logins at the moment.",
+                    Phrase("There are too many logins at the moment."),
                     "request",
-                    f"no turn within {PATIENCE:g} s",
-                    "a turn",
-                    "Try again in some seconds.",
+                    Phrase("no turn within {seconds} s", seconds=f"{PATIENCE:g}"),
+                    Phrase("a turn"),
+                    Phrase("Try again in some seconds."),
                 ),
             )
         try:

@@ -9,6 +9,7 @@ from typing import cast
 
 import yaml
 
+from ava.domain.phrases import Phrase, noun
 from ava.domain.problems import ApiError, Problem, missing
 
 WHO = ("anyone", "user", "owner", "member", "admin")
@@ -36,11 +37,11 @@ def unauthenticated() -> ApiError:
         401,
         Problem(
             "not-logged-in",
-            "Authentication required.",
+            Phrase("Authentication required."),
             "request",
-            "no valid session or token",
-            "the cookie of a session, or `Authorization: Bearer TOKEN`",
-            "Log in, or make a new token.",
+            Phrase("no valid session or token"),
+            Phrase("the cookie of a session, or `Authorization: Bearer TOKEN`"),
+            Phrase("Log in, or make a new token."),
         ),
     )
 
@@ -68,10 +69,10 @@ def permit(action: str, relations: Iterable[str], *, what: str, where: str) -> N
         403,
         Problem(
             "not-allowed",
-            "Permission denied.",
+            Phrase("Permission denied."),
             where,
             ", ".join(w for w in WHO if w in mine and w != "anyone") or "nobody",
-            f"one of: {who}" if who else "nobody may",
-            "Ask an administrator.",
+            Phrase("one of: {names}", names=noun(who)) if who else "nobody may",
+            Phrase("Ask an administrator."),
         ),
     )

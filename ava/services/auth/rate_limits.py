@@ -14,6 +14,7 @@ from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
 
@@ -34,11 +35,11 @@ class RateLimited(ApiError):
             429,
             Problem(
                 "too-many-requests",
-                f"Too many {what}.",
+                Phrase("Too many {what}.", what=what),
                 "request",
-                f"more than {rate}",
-                f"at most {rate}",
-                f"Wait {seconds} s and try again.",
+                Phrase("more than {most}", most=rate),
+                Phrase("at most {most}", most=rate),
+                Phrase("Wait {seconds} s and try again.", seconds=seconds),
             ),
         )
         self.seconds = seconds
@@ -100,14 +101,14 @@ class RateLimits:
         """TooMany where all of at most so many at once are taken."""
         with self._lock:
             if self._open.get(who, 0) >= most:
-                raise RateLimited(what, f"{most} at once", 5)
+                raise RateLimited(what, Phrase("{count} at once", count=most), 5)
 
     @contextmanager
     def one_of(self, most: int, who: str, what: str) -> Iterator[None]:
         """Hold one of at most so many at once; TooMany where all are taken."""
         with self._lock:
             if self._open[who] >= most:
-                raise RateLimited(what, f"{most} at once", 5)
+                raise RateLimited(what, Phrase("{count} at once", count=most), 5)
             self._open[who] += 1
         try:
             yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from ava.domain.model import User
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.services.context import Context
 
@@ -30,10 +31,10 @@ def too_old(context: Context) -> ApiError:
         401,
         Problem(
             "login-too-old",
-            "The owner of this token has not logged in for too long.",
+            Phrase("The owner of this token has not logged in for too long."),
             "token",
-            f"no login within {days} days",
-            "a login since then",
-            "Log in once, in the browser or by `ava login`; the token is good again then.",
+            Phrase("no login within {days} days", days=days),
+            Phrase("a login since then"),
+            Phrase("Log in once, in the browser or by `ava login`; the token is good again then."),
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.services.auth.rate_limits import network
 from ava.services.context import Context
@@ -14,11 +15,11 @@ def check_open(context: Context, address: str, *, form: bool = False) -> None:
             403,
             Problem(
                 "registration-closed",
-                "Nobody can register here.",
+                Phrase("Nobody can register here."),
                 "request",
-                "a registration",
-                "an account made by an administrator",
-                "Ask an administrator.",
+                Phrase("a registration"),
+                Phrase("an account made by an administrator"),
+                Phrase("Ask an administrator."),
             ),
         )
     context.rates.spend("registration", network(address), "registrations")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import get_args
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.users import Scope
 
@@ -62,10 +63,10 @@ def refusal(scopes: Collection[str], wanted: Collection[str]) -> ApiError:
         403,
         Problem(
             "token-scope",
-            "The scopes of this token do not include this request.",
+            Phrase("The scopes of this token do not include this request."),
             "token",
-            f"scopes {', '.join(sorted(scopes))}",
+            Phrase("scopes {scopes}", scopes=", ".join(sorted(scopes))),
             f"scope {' or '.join(wanted)}" if wanted else "a token without scopes, or a session",
-            "Use a token that has the scope; `ava token create --scope` makes one.",
+            Phrase("Use a token that has the scope; `ava token create --scope` makes one."),
         ),
     )

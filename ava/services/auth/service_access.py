@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from ava.db.database import Database
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, missing
 from ava.services.auth.caller import Caller
 from ava.services.auth.scopes import refusal
@@ -71,11 +72,11 @@ def permit(context: Context, callers: Callers, label: str, group: str, caller: C
             401,
             Problem(
                 "token-missing",
-                "This service is for members of its group.",
+                Phrase("This service is for members of its group."),
                 "header Authorization",
-                "no token",
-                "Bearer TOKEN",
-                "Make a token with `ava token create` and send it.",
+                Phrase("no token"),
+                Phrase("Bearer TOKEN"),
+                Phrase("Make a token with `ava token create` and send it."),
             ),
         )
     if caller.scopes is not None and "runs" not in caller.scopes:
@@ -87,11 +88,11 @@ def permit(context: Context, callers: Callers, label: str, group: str, caller: C
             403,
             Problem(
                 "not-a-member",
-                "This service is for members of its group.",
+                Phrase("This service is for members of its group."),
                 "header Authorization",
-                "a token of somebody else",
-                "a token of a member",
-                "Ask an administrator to put you into the group, or its owner to make it public.",
+                Phrase("a token of somebody else"),
+                Phrase("a token of a member"),
+                Phrase("Ask an administrator to put you into the group, or its owner to make it public."),
             ),
         )
     callers.remember(label, caller.digest, caller.user.name)

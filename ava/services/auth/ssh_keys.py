@@ -13,11 +13,12 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
 RSA_LEAST = 2048
 """Bits; OpenSSH 9 refuses less too."""
-_KINDS = (
+_KINDS = Phrase(
     "ssh-ed25519, ecdsa-sha2-nistp256/384/521, their sk- forms of FIDO keys, or ssh-rsa of 2048 bits and more"
 )
 _FIDO = {
@@ -39,22 +40,30 @@ def public(text: str) -> str:
     Raises:
         ApiError: it is none, several, or of a kind that is not accepted.
     """
-    where, remedy = "body.value", "Paste the one line of ~/.ssh/id_ed25519.pub."
+    where, remedy = "body.value", Phrase("Paste the one line of ~/.ssh/id_ed25519.pub.")
     line = text.strip()
     if "PRIVATE KEY" in line or line.startswith("PuTTY-User-Key-File"):
-        raise _refused("This is a private key.", "a private key (not kept)", where, "a public key", remedy)
+        raise _refused(
+            Phrase("This is a private key."),
+            "a private key (not kept)",
+            where,
+            Phrase("a public key"),
+            remedy,
+        )
     if "BEGIN SSH2 PUBLIC KEY" in line:
-        remedy = "Convert it: `ssh-keygen -i -f FILE`."
-        raise _refused("The key is in another form.", "a key of RFC 4716", where, _KINDS, remedy)
+        remedy = Phrase("Convert it: `ssh-keygen -i -f FILE`.")
+        raise _refused(Phrase("The key is in another form."), "a key of RFC 4716", where, _KINDS, remedy)
     if not line.isprintable():
-        raise _refused("A key is one line.", "several lines or control characters", where, _KINDS, remedy)
+        raise _refused(
+            Phrase("A key is one line."), "several lines or control characters", where, _KINDS, remedy
+        )
     if (fido := _fido(line)) is not None:
         return fido
     try:
         key = form.load_ssh_public_key(" ".join(line.split()[:2]).encode())
     except (ValueError, UnsupportedAlgorithm):
         raise _refused(
-            "This is no public key.", line.split(" ")[0][:40] or "nothing", where, _KINDS, remedy
+            Phrase("This is no public key."), line.split(" ")[0][:40] or "nothing", where, _KINDS, remedy
         ) from None
     _accepted(key, where, remedy)
     return key.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode("ascii")
@@ -96,7 +105,7 @@ def private(text: str) -> tuple[str, str]:
     """
     where, remedy = (
         "body.private_key",
-        "Make one with `ssh-keygen -t ed25519 -N ''` and give its private file.",
+        Phrase("Make one with `ssh-keygen -t ed25519 -N ''` and give its private file."),
     )
     raw = text.strip().encode() + b"\n"
     try:
@@ -107,16 +116,20 @@ def private(text: str) -> tuple[str, str]:
             kinds = (RSAPrivateKey, Ed25519PrivateKey, EllipticCurvePrivateKey, DSAPrivateKey)
             if not isinstance(loaded, kinds):
                 raise _refused(
-                    "This kind of key is not accepted.", type(loaded).__name__, where, _KINDS, remedy
+                    Phrase("This kind of key is not accepted."), type(loaded).__name__, where, _KINDS, remedy
                 )
             key = loaded
     except TypeError:
         raise _refused(
-            "The key has a passphrase.", "an encrypted key", where, "a key without", remedy
+            Phrase("The key has a passphrase."), "an encrypted key", where, Phrase("a key without"), remedy
         ) from None
     except (ValueError, UnsupportedAlgorithm):
         raise _refused(
-            "This is no private key.", "a secret (not shown)", where, "OpenSSH or PEM", remedy
+            Phrase("This is no private key."),
+            Phrase("a secret (not shown)"),
+            where,
+            Phrase("OpenSSH or PEM"),
+            remedy,
         ) from None
     _accepted(key.public_key(), where, remedy)
     kept = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption()).decode(
@@ -128,14 +141,18 @@ def private(text: str) -> tuple[str, str]:
 
 def _accepted(key: object, where: str, remedy: str) -> None:
     if isinstance(key, DSAPublicKey):
-        raise _refused("DSA keys are no longer safe.", "ssh-dss", where, _KINDS, remedy)
+        raise _refused(Phrase("DSA keys are no longer safe."), "ssh-dss", where, _KINDS, remedy)
     if isinstance(key, RSAPublicKey):
         if key.key_size < RSA_LEAST:
             raise _refused(
-                "The RSA key is too short.", f"{key.key_size} bits", where, f"{RSA_LEAST} bits", remedy
+                Phrase("The RSA key is too short."),
+                Phrase("{count} bits", count=key.key_size),
+                where,
+                Phrase("{count} bits", count=RSA_LEAST),
+                remedy,
             )
     elif not isinstance(key, (Ed25519PublicKey, EllipticCurvePublicKey)):
-        raise _refused("This kind of key is not accepted.", type(key).__name__, where, _KINDS, remedy)
+        raise _refused(Phrase("This kind of key is not accepted."), type(key).__name__, where, _KINDS, remedy)
 
 
 def fingerprint(line: str) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from ava.domain import labels
 from ava.domain.model import Phase, Run
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.logs import LogQuery
 from ava.services import metrics
@@ -57,11 +58,11 @@ def _target(run: Run, pods: Sequence[str], pod: str | None) -> Target:
             404,
             Problem(
                 "not-found",
-                "The run has no such pod.",
+                Phrase("The run has no such pod."),
                 "query.pod",
                 pod,
                 f"{prefix}…",
-                "See `pods` of the run.",
+                Phrase("See `pods` of the run."),
             ),
         )
     chosen = (pod,) if pod else tuple(pods)
@@ -80,11 +81,11 @@ async def read(context: Context, log: RunLog, query: LogQuery) -> Sequence[LogLi
     except LogBackendUnavailable as error:
         problem = Problem(
             "logs-unavailable",
-            "The logs cannot be read at the moment.",
+            Phrase("The logs cannot be read at the moment."),
             "logs",
             str(error)[:300],
-            "a source that answers",
-            "Try again in a minute; tell an administrator if it stays.",
+            Phrase("a source that answers"),
+            Phrase("Try again in a minute; tell an administrator if it stays."),
         )
         raise ApiError(503, problem) from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ava.domain.names import shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.schemas.users import RegistryTokenOut
 from ava.services.auth.authorization import authorize
@@ -33,11 +34,11 @@ def make_token(context: Context, caller: Caller, service: str, scopes: Collectio
             404,
             Problem(
                 "not-found",
-                "There is no such registry here.",
+                Phrase("There is no such registry here."),
                 "query.service",
-                shown(service) or "nothing",
+                shown(service) or Phrase("nothing"),
                 signer.settings.host if signer else "none: this site's users push no images",
-                "Log in at the site's own registry.",
+                Phrase("Log in at the site's own registry."),
             ),
         )
     granted = grant(context, caller, scopes)

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import httpx
 from pydantic import Field, TypeAdapter
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Distributed, Spec, Text
 from ava.settings import Strict
@@ -206,11 +207,11 @@ def away(where: str) -> ApiError:
         503,
         Problem(
             "registry-unavailable",
-            "The registry does not say what this image runs by itself.",
+            Phrase("The registry does not say what this image runs by itself."),
             f"{where}.image",
-            "no usable answer",
-            "the image's configuration",
-            "Try again later, or say the command.",
+            Phrase("no usable answer"),
+            Phrase("the image's configuration"),
+            Phrase("Try again later, or say the command."),
         ),
     )
 
@@ -221,11 +222,11 @@ def silent(where: str) -> ApiError:
         503,
         Problem(
             "registry-timeout",
-            "The registry does not answer.",
+            Phrase("The registry does not answer."),
             where,
-            "no usable answer",
-            "what is in the registry",
-            "Try again later; if it stays, tell an administrator.",
+            Phrase("no usable answer"),
+            Phrase("what is in the registry"),
+            Phrase("Try again later; if it stays, tell an administrator."),
         ),
     )
 
@@ -236,11 +237,11 @@ def unknown(image: str, where: str) -> ApiError:
         422,
         Problem(
             "image-unknown",
-            "The registry has no such image.",
+            Phrase("The registry has no such image."),
             f"{where}.image",
             image,
-            "an image that is there",
-            "Correct the name or the tag, or push the image.",
+            Phrase("an image that is there"),
+            Phrase("Correct the name or the tag, or push the image."),
         ),
     )
 
@@ -258,10 +259,10 @@ def _unsaid(spec: Spec, where: str, found: str) -> ApiError:
         422,
         Problem(
             "command-missing",
-            "It is not known what is to run.",
+            Phrase("It is not known what is to run."),
             f"{where}.command",
-            f"none, of {found}",
-            "a command: the platform's init process starts it, so that a stop reaches it",
-            "Say the command, as it stands in the image's ENTRYPOINT and CMD.",
+            Phrase("none, of {names}", names=found),
+            Phrase("a command: the platform's init process starts it, so that a stop reaches it"),
+            Phrase("Say the command, as it stands in the image's ENTRYPOINT and CMD."),
         ),
     )

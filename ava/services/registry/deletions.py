@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from ava.domain.names import shown
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, conflict
 from ava.services.auth.caller import Caller
 from ava.services.context import Context
@@ -73,10 +74,10 @@ def wait(context: Context, caller: Caller, repository: str, where: str) -> None:
         if time.monotonic() >= end:
             raise conflict(
                 "image-being-deleted",
-                "An image of this repository is being deleted.",
+                Phrase("An image of this repository is being deleted."),
                 f"{where}.image",
-                "Try again in two minutes.",
+                Phrase("Try again in two minutes."),
                 found=shown(repository),
-                wanted="a repository of which nothing is being deleted",
+                wanted=Phrase("a repository of which nothing is being deleted"),
             )
         time.sleep(0.1)

@@ -15,6 +15,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ava.domain.amounts import number
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.services.config import Config
 from ava.services.registry.client import Registry, connected, silent
@@ -138,22 +139,24 @@ def full(account: Account) -> list[Problem]:
         return [
             Problem(
                 "registry-full",
-                "The registry's disk is nearly full.",
+                Phrase("The registry's disk is nearly full."),
                 where,
-                "less free than is kept for the site's own images",
-                "room for more",
-                "Delete images that nobody needs (`ava image delete`): that makes room within minutes.",
+                Phrase("less free than is kept for the site's own images"),
+                Phrase("room for more"),
+                Phrase(
+                    "Delete images that nobody needs (`ava image delete`): that makes room within minutes."
+                ),
             )
         ]
     if account.countless:
         return [
             Problem(
                 "image-limit-exceeded",
-                f"{account.owner} has more images than are counted.",
+                Phrase("{owner} has more images than are counted.", owner=account.owner),
                 where,
-                "too many tags, manifests or layers",
-                "at most 5,000 manifests, 10,000 tags, 50,000 layers, 1,000 repositories",
-                "Delete images (`ava image delete`); what is deleted is gone after the next night.",
+                Phrase("too many tags, manifests or layers"),
+                Phrase("at most 5,000 manifests, 10,000 tags, 50,000 layers, 1,000 repositories"),
+                Phrase("Delete images (`ava image delete`); what is deleted is gone after the next night."),
             )
         ]
     if limit is None:
@@ -162,11 +165,15 @@ def full(account: Account) -> list[Problem]:
         return [
             Problem(
                 "images-full",
-                f"The images of {account.owner} take up all the space that they may have.",
+                Phrase(
+                    "The images of {owner} take up all the space that they may have.", owner=account.owner
+                ),
                 where,
                 shown(account.used),
-                f"less than {shown(limit)}",
-                "Delete images (`ava image delete`), then push again. What a push that was cut off has left goes at night.",
+                Phrase("less than {most}", most=shown(limit)),
+                Phrase(
+                    "Delete images (`ava image delete`), then push again. What a push that was cut off has left goes at night."
+                ),
             )
         ]
     # Otherwise who pushes and deletes in turn fills the disk within a day.
@@ -174,11 +181,13 @@ def full(account: Account) -> list[Problem]:
         return [
             Problem(
                 "images-pending-deletion",
-                f"Deleted images of {account.owner} still take up as much space again.",
+                Phrase("Deleted images of {owner} still take up as much space again.", owner=account.owner),
                 where,
-                f"{shown(account.waiting)} deleted, {shown(account.used)} kept",
-                f"less than {shown(2 * limit)} in sum",
-                "Push again tomorrow: what is deleted is removed at night.",
+                Phrase(
+                    "{deleted} deleted, {kept} kept", deleted=shown(account.waiting), kept=shown(account.used)
+                ),
+                Phrase("less than {size} in sum", size=shown(2 * limit)),
+                Phrase("Push again tomorrow: what is deleted is removed at night."),
             )
         ]
     return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ava.domain.model import ImageUse
 from ava.domain.names import shown
+from ava.domain.phrases import Phrase, listed, sentences
 from ava.domain.problems import ApiError, Problem, conflict, missing
 from ava.schemas.images import ImageUseOut, PushedImageOut, PushedOut, PushedQuery
 from ava.services.auth.authorization import authorize, record_change
@@ -26,11 +27,11 @@ def _registry(context: Context, caller: Caller) -> PushedImages:
             404,
             Problem(
                 "not-found",
-                "Users push no images here.",
+                Phrase("Users push no images here."),
                 "request",
-                "no registry for users",
-                "a site whose registry takes users' images",
-                "Ask an administrator.",
+                Phrase("no registry for users"),
+                Phrase("a site whose registry takes users' images"),
+                Phrase("Ask an administrator."),
             ),
         )
     return found
@@ -55,7 +56,14 @@ def list_pushed(context: Context, caller: Caller, query: PushedQuery) -> list[Pu
     """Return what users and groups have in the registry, with the images, newest first."""
     if query.user is not None and query.group is not None:
         raise ApiError(
-            422, Problem("owner-twice", "Not said whose.", "query.group", "a user too", "a user or a group")
+            422,
+            Problem(
+                "owner-twice",
+                Phrase("Not said whose."),
+                "query.group",
+                Phrase("a user too"),
+                Phrase("a user or a group"),
+            ),
         )
     owners = _theirs(context, caller)
     if query.user is not None:
@@ -76,7 +84,7 @@ def _shape(context: Context, caller: Caller, account: Account) -> PushedOut:
         used=account.used,
         waiting=account.waiting,
         limit=account.limit,
-        full=" ".join(problem.what for problem in images.full(account)),
+        full=sentences(*(problem.what for problem in images.full(account))),
         images=[
             _image(image, [_use(caller, one) for one in usage.of(image, found)])
             for image in sorted(whole, key=lambda i: (i.pushed, i.name), reverse=True)
@@ -141,11 +149,11 @@ def _found(account: Account, repository: str, reference: str, image: str) -> Ima
             if lists := _lists_of(one, account):
                 raise conflict(
                     "image-part",
-                    "This is one architecture's part of another image.",
+                    Phrase("This is one architecture's part of another image."),
                     "path.image",
-                    "Delete the whole image.",
-                    found=f"a part of {lists[0].name}",
-                    wanted="an image of its own",
+                    Phrase("Delete the whole image."),
+                    found=Phrase("a part of {image}", image=lists[0].name),
+                    wanted=Phrase("an image of its own"),
                 )
             return one
     raise missing(_what(image), "path.image")
@@ -167,26 +175,28 @@ def _unused(context: Context, caller: Caller, owner: str, image: Image, parts: l
     if context.store.image_claimed(image.repository, context.clock()):
         raise conflict(
             "image-in-use",
-            "A run of an image of this repository is being started.",
+            Phrase("A run of an image of this repository is being started."),
             "path.image",
-            "Try again in two minutes.",
+            Phrase("Try again in two minutes."),
             found=shown(image.repository),
-            wanted="a repository of which no run is being started",
+            wanted=Phrase("a repository of which no run is being started"),
         )
     if not (found := usage.of(image, usage.uses(context, caller, owner), parts=parts)):
         return
-    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     raise conflict(
         "image-in-use",
-        "The image is in use.",
+        Phrase("The image is in use."),
         "path.image",
-        "Stop the runs, and delete the definitions or give them another image; then delete it.",
-        found=", ".join(_said(_use(caller, one)) for one in found[:SHOWN]) + more,
-        wanted="an image that no definition and no run that has not finished names",
+        Phrase("Stop the runs, and delete the definitions or give them another image; then delete it."),
+        found=listed([*(_said(_use(caller, one)) for one in found[:SHOWN]), *more]),
+        wanted=Phrase("an image that no definition and no run that has not finished names"),
     )
 
 
 def _said(use: ImageUseOut) -> str:
     if not use.name:
         return f"a {use.kind} of {use.owner}"
-    return f"run {use.id} ({use.name})" if use.kind == "run" else f"definition {use.name}"
+    if use.kind == "run":
+        return Phrase("run {id}", id=f"{use.id} ({use.name})")
+    return Phrase("definition {id}", id=use.name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ava.domain.model import Pool
+from ava.domain.phrases import Phrase
 from ava.domain.placement.capacity import ClusterCapacity, rooms
 from ava.domain.placement.cluster_selector import ANY
 from ava.domain.placement.feasibility import infeasible_reasons
@@ -31,11 +32,11 @@ def never(
         return [
             Problem(
                 "queue-pool",
-                f"The queue's nodes do not take runs {kind}.",
+                Phrase("The queue's nodes do not take runs {kind}.", kind=kind),
                 f"{where}.queue",
-                f"queue {spec.queue}, pool {queue_pool}",
-                f"a queue for runs {kind}",
-                "Choose another queue: `ava queue`.",
+                Phrase("queue {queue}, pool {pool}", queue=spec.queue, pool=queue_pool),
+                Phrase("a queue for runs {kind}", kind=kind),
+                Phrase("Choose another queue: `ava queue`."),
             )
         ]
     report = known(context)

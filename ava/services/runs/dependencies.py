@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ava.domain.model import Kind
 from ava.domain.names import is_id
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Spec
 from ava.services.auth.caller import Caller
@@ -23,11 +24,11 @@ def predecessors(context: Context, caller: Caller, spec: Spec) -> list[str]:
             wrong.append(
                 Problem(
                     "after-unknown",
-                    "There is no run of yours to come after.",
+                    Phrase("There is no run of yours to come after."),
                     f"body.spec.after[{index}]",
                     name,
-                    "the id of a run, or the name of a training that was started",
-                    "See `ava list`.",
+                    Phrase("the id of a run, or the name of a training that was started"),
+                    Phrase("See `ava list`."),
                 )
             )
         else:

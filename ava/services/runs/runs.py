@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ava.domain import states
 from ava.domain.model import Kind, Phase, Run
-from ava.domain.problems import Problem
+from ava.domain.phrases import Phrase
+from ava.domain.problems import Problem, from_stored
 from ava.schemas.common import Paged
 from ava.schemas.definitions import RunMake
 from ava.schemas.runs import PodOut, RunOut, RunsQuery, Why
@@ -24,7 +25,7 @@ LOOKED_AT = 1000
 def find_run(context: Context, caller: Caller, id: str, action: str) -> Run:
     """Return a run that the caller may do this with; ApiError 404 for every other."""
     found = find(context.store.run, "run", id, "path.id")
-    authorize(context, caller, action, owner=found.owner, what=f"run {id}", where="path.id")
+    authorize(context, caller, action, owner=found.owner, what=Phrase("run {id}", id=id), where="path.id")
     return found
 
 
@@ -93,7 +94,11 @@ def explain(context: Context, caller: Caller, id: str) -> Why:
     found = find_run(context, caller, id, "runs.why")
     store = context.store
     state = with_states(context, caller, [found])[0]
-    reasons = [serializers.reason(r) for r in found.waits_for] if found.phase is not Phase.FINISHED else []
+    reasons = (
+        [serializers.reason(from_stored(r)) for r in found.waits_for]
+        if found.phase is not Phase.FINISHED
+        else []
+    )
     for pod in store.pods([found.id]).get(found.id, ()):
         if pod.attempt == found.attempt and (reply := states.explain(pod)):
             problem = Problem(
@@ -101,10 +106,10 @@ def explain(context: Context, caller: Caller, id: str) -> Why:
                 reply,
                 f"pod {pod.pod}",
                 pod.phase,
-                "Running",
-                "Read its log: `ava logs`.",
+                Phrase("Running"),
+                Phrase("Read its log: `ava logs`."),
             )
-            reasons.append(serializers.reason(problem.as_dict()))
+            reasons.append(serializers.reason(problem))
     position = None
     if found.phase is Phase.QUEUED:
         ahead = [run.id for run in store.waiting(LOOKED_AT) if run.queue == found.queue]

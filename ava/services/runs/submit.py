@@ -8,6 +8,7 @@ from ava.db.submissions import Submission
 from ava.domain.model import Definition, Kind, Run, User
 from ava.domain.model_services import clamp
 from ava.domain.outline import size_problems
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, taken
 from ava.domain.quota import never_fits
 from ava.domain.spec import Spec
@@ -58,9 +59,9 @@ def wrong(
     )
     found = [*problems(spec, site), *size_problems(to_document(spec), where)]
     if known.group is not None:
-        found += never_fits(spec.asks(), known.group.quota, f"group {known.group.name}")
+        found += never_fits(spec.asks(), known.group.quota, Phrase("group {name}", name=known.group.name))
     if spec.queue in queues:
-        found += never_fits(spec.asks(), queues[spec.queue].quota, f"queue {spec.queue}")
+        found += never_fits(spec.asks(), queues[spec.queue].quota, Phrase("queue {name}", name=spec.queue))
     if not found:
         found += capacity.never(context, spec, queues[spec.queue].pool, site.pools, where)
     return found
@@ -71,21 +72,21 @@ def key_of(header: str | None, field: str | None) -> str | None:
     if header is not None and not (1 <= len(header) <= 200 and all("!" <= c <= "~" for c in header)):
         problem = Problem(
             "key-invalid",
-            "This is no key.",
+            Phrase("This is no key."),
             "header Idempotency-Key",
-            "another text",
-            "1 to 200 printable ASCII characters without spaces",
-            "Use a random UUID.",
+            Phrase("another text"),
+            Phrase("1 to 200 printable ASCII characters without spaces"),
+            Phrase("Use a random UUID."),
         )
         raise ApiError(422, problem)
     if header is not None and field is not None and header != field:
         problem = Problem(
             "key-twice",
-            "Two keys are given.",
+            Phrase("Two keys are given."),
             "body.key",
-            "another one than the header's",
-            "one key",
-            "Give one.",
+            Phrase("another one than the header's"),
+            Phrase("one key"),
+            Phrase("Give one."),
         )
         raise ApiError(422, problem)
     return header if header is not None else field

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from cryptography.fernet import InvalidToken
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.services.auth.encryption import Sealer
 
@@ -76,10 +77,10 @@ def _refused() -> ApiError:
         403,
         Problem(
             "ticket-invalid",
-            "This way into the workbench is not valid (any more).",
+            Phrase("This way into the workbench is not valid (any more)."),
             "request",
-            "a ticket or cookie that is too old, was not made here, or belongs to another browser",
-            "a ticket of the last minute, in the browser that has asked for it",
-            "Open the workbench from its page again.",
+            Phrase("a ticket or cookie that is too old, was not made here, or belongs to another browser"),
+            Phrase("a ticket of the last minute, in the browser that has asked for it"),
+            Phrase("Open the workbench from its page again."),
         ),
     )

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ava.domain import workbench
 from ava.domain.idle import last_seen
 from ava.domain.model import Definition, Kind, Phase, Run
+from ava.domain.phrases import Phrase
 from ava.domain.problems import missing
 from ava.schemas.common import Paged, PageQuery
 from ava.schemas.workbenches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
@@ -67,9 +68,11 @@ def open_workbench(context: Context, caller: Caller, id: str, state: str) -> str
 def find_workbench(context: Context, caller: Caller, id: str, action: str) -> Definition:
     """Return a workbench that the caller may do this with; ApiError 404 for every other."""
     found = find(context.store.definition, "workbench", id, "path.id")
-    authorize(context, caller, action, owner=found.owner, what=f"workbench {id}", where="path.id")
+    authorize(
+        context, caller, action, owner=found.owner, what=Phrase("workbench {id}", id=id), where="path.id"
+    )
     if found.kind is not Kind.WORKBENCH:
-        raise missing(f"workbench {id}", "path.id")
+        raise missing(Phrase("workbench {id}", id=id), "path.id")
     return found
 
 

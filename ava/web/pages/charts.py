@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 
 from ava.domain.labels import namespace
 from ava.domain.model import Phase
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.http.responses import Json
 from ava.http.routing import Ref
@@ -34,9 +35,14 @@ def charts(id: Ref, visit: Someone) -> Response:
     try:
         found = metrics.read(context.config.prometheus, wanted, run.admitted, run.finished or context.clock())
     except metrics.MetricsUnavailable as error:
-        what = "The figures cannot be read at the moment."
+        what = Phrase("The figures cannot be read at the moment.")
         problem = Problem(
-            "figures-unavailable", what, "prometheus", str(error), "an answer", "Try again later."
+            "figures-unavailable",
+            what,
+            "prometheus",
+            str(error),
+            Phrase("an answer"),
+            Phrase("Try again later."),
         )
         raise ApiError(503, problem) from error
     return Json({"charts": found, "live": run.phase is not Phase.FINISHED}, headers=HEADERS)

@@ -6,6 +6,7 @@ from functools import partial
 
 from fastapi import APIRouter, Response
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError
 from ava.http.routing import Ref
 from ava.schemas.common import QuotaIn, UserName
@@ -103,7 +104,9 @@ def join(name: Ref, visit: Someone) -> Response:
 @routes.get("/groups/{name}/members/{user}/remove")
 def leaving(name: Ref, user: Ref, visit: Someone) -> Response:
     """Show what a user runs in a group before they are taken out."""
-    authorize(visit.context, visit.caller, "groups.leave", what=f"group {name}", where="path.name")
+    authorize(
+        visit.context, visit.caller, "groups.leave", what=Phrase("group {name}", name=name), where="path.name"
+    )
     group = groups.show_group(visit.context, visit.caller, name)
     return offboarding.page(visit, users.show_user(visit.context, visit.caller, user).name, group.name)
 

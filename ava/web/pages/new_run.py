@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from ava.domain.model import Kind
+from ava.domain.phrases import Phrase, noun
 from ava.domain.problems import ApiError, Problem, conflict, missing
 from ava.domain.resources import Resources
 from ava.schemas.data_sets import DataSetsQuery
@@ -131,11 +132,11 @@ def _new(visit: PageRequest, plural: str) -> Response:
         if stored.kind != kind or not definition_form.covers(stored.spec, kind):
             raise conflict(
                 "form-too-small",
-                "This definition says more than the form can show.",
-                f"definition {stored.name}",
-                "Change it as a file: `ava submit -f FILE`.",
-                found="fields that the form has not",
-                wanted="a definition that the form shows whole",
+                Phrase("This definition says more than the form can show."),
+                Phrase("definition {id}", id=stored.name),
+                Phrase("Change it as a file: `ava submit -f FILE`."),
+                found=Phrase("fields that the form has not"),
+                wanted=Phrase("a definition that the form shows whole"),
             )
         if not copied:
             _own(visit, kind, edited)
@@ -153,7 +154,7 @@ def _own(visit: PageRequest, kind: str, id: str) -> DefinitionOut:
     """Return a definition of one's own that is edited; 404 for another user's, and for one of another kind."""
     found = definitions.show_definition(visit.context, visit.caller, id)
     if found.owner != visit.caller.me.name or found.kind != kind:
-        raise missing(f"{kind} {id}", "edit")
+        raise missing(Phrase("{kind} {name}", kind=noun(kind), name=id), "edit")
     return found
 
 

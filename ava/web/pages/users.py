@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 from ava.http.routing import Ref
 from ava.schemas.common import GroupName
@@ -105,7 +106,13 @@ def show(name: Ref, visit: Someone) -> Response:
 def disabling(name: Ref, visit: Someone) -> Response:
     """Show what a person runs before they are shut out."""
     found = users.show_user(visit.context, visit.caller, name)
-    authorize(visit.context, visit.caller, "users.change", what=f"user {found.name}", where="path.name")
+    authorize(
+        visit.context,
+        visit.caller,
+        "users.change",
+        what=Phrase("user {name}", name=found.name),
+        where="path.name",
+    )
     return offboarding.page(visit, found.name)
 
 
@@ -121,11 +128,11 @@ def change(name: Ref, visit: Someone) -> Response:
         # An account in no group can start nothing.
         problem = Problem(
             "group-missing",
-            f"No group is chosen for {name}.",
+            Phrase("No group is chosen for {name}.", name=name),
             "body.group",
-            "nothing",
-            "a group",
-            "Choose a group, then approve.",
+            Phrase("nothing"),
+            Phrase("a group"),
+            Phrase("Choose a group, then approve."),
         )
         return _list(visit, ApiError(422, problem), "approval")
     try:

@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from ava.domain.labels import pod
 from ava.domain.model import Outcome, PodState
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.services.logs.interface import LogLine
 from ava.web.i18n import Translator
@@ -128,10 +129,11 @@ def test_u4_each_run_of_a_training_has_its_state_log_and_reason(town: Town, lang
     town.served.logs.later.append(line)
     expect(ann.page.get_by_role("log")).to_contain_text("loss 0.5")
     town.served.see(run, "Failed", exit_code=3, reason="Error")
-    town.served.finish(run, Outcome.FAILED, "Pod worker 0: its command failed with exit code 3.")
+    failed = Phrase("its command failed with exit code {code}", code=3)
+    why = Phrase("Pod {role} {index}: {why}.", role="worker", index=0, why=failed)
+    town.served.finish(run, Outcome.FAILED, why)
     ann.state("digits", "Failed")
-    text = "its command failed with exit code 3"
-    expect(ann.page.locator("#now")).to_contain_text(ann.say.part(text) or text)
+    expect(ann.page.locator("#now")).to_contain_text(ann.say.phrase(failed) or failed)
     ann.press("Start again")
     ann.state("digits", "Queued")
     assert run not in ann.page.url
@@ -183,8 +185,9 @@ def test_u8_one_run_writes_a_data_set_and_readers_wait_and_are_told_why(town: To
     reasons = town.served.store.admit(readers[0], town.served.now)
     town.served.store.waits_for(readers[0], list(reasons))
     ann.page.goto(f"/runs/{readers[0]}")
-    text = "The data set imagenet-small is written by other runs."
-    expect(ann.page.locator("#now")).to_contain_text(ann.say.said(text) or text)
+    text = reasons[0].what
+    assert text == "The data set imagenet-small is written by other runs."
+    expect(ann.page.locator("#now")).to_contain_text(ann.say.phrase(text) or text)
     town.served.finish(writer)
     assert [town.served.store.admit(run, town.served.now) for run in readers] == [(), ()]
     ann.page.goto("/data")
@@ -213,7 +216,11 @@ def test_u9_distributed_trainings_have_roles_policies_and_a_place_in_a_queue(
     ]
     expect(ann.page.locator("#now .facts")).to_contain_text("night")
     # All of its pods or none: two of three are no place.
-    text = "All 3 pods start together; room is there for 1 of 1 ps, 1 of 2 worker, each kind by itself."
+    text = Phrase(
+        "All {count} pods start together; room is there for {room}, each kind by itself.",
+        count=3,
+        room="1 of 1 ps, 1 of 2 worker",
+    )
     town.served.store.waits_for(
         run, [Problem("gang", text, f"run {run}", "1 of 2 worker", "3 at once", "Wait.")]
     )

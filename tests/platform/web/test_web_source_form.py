@@ -9,6 +9,7 @@ from ava.domain.data_sets import ExternalSource
 from ava.web import labels
 from ava.web.i18n import Translator
 from tests.platform.web.conftest import Town, unfit
+from tests.unit.ava.web.sample_site import NO_SNAPSHOT
 
 LANGUAGES = ["en", pytest.param("zh", marks=pytest.mark.slow)]
 pytestmark = [pytest.mark.platform, pytest.mark.parametrize("language", LANGUAGES)]
@@ -77,16 +78,12 @@ def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
 
     state = root.locator("#s-state")
     expect(state).to_contain_text(say("Not known yet"))
-    town.served.store.external_source_reported(
-        ExternalSource(one, trouble="the image rbd/faces has no snapshot v1", seen=town.served.now)
-    )
+    town.served.store.external_source_reported(ExternalSource(one, trouble=NO_SNAPSHOT, seen=town.served.now))
     if kind != "rbd":
         root.reload()
     # What is being made ready is looked at again by the page itself.
     expect(state).to_contain_text(say("Not there"))
-    expect(root.locator("main")).to_contain_text(
-        say.part("the image rbd/faces has no snapshot v1") or "no snapshot v1"
-    )
+    expect(root.locator("main")).to_contain_text(say.phrase(NO_SNAPSHOT) or "no snapshot v1")
     town.served.store.external_source_reported(
         ExternalSource(one, volume="pvc-1", size=2**30, cached=2**29, seen=town.served.now)
     )

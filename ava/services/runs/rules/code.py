@@ -6,6 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 from ava.domain.mpi import ENVIRONMENT
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.spec import Distributed, Git, Spec
 from ava.services.runs.rules.site import Site, some
@@ -24,11 +25,11 @@ def variables(spec: Spec, at: str) -> list[Problem]:
     return [
         Problem(
             "variable-reserved",
-            f"The platform sets {name} itself.",
+            Phrase("The platform sets {name} itself.", name=name),
             f"{at}.env.{name}",
             name,
-            "another name",
-            "Leave it out.",
+            Phrase("another name"),
+            Phrase("Leave it out."),
         )
         for name in spec.env
         if RESERVED.match(name) or name in mpi
@@ -42,11 +43,13 @@ def git(git: Git, site: Site, at: str) -> list[Problem]:
         found.append(
             Problem(
                 "git-none",
-                "This site lets no run fetch code.",
+                Phrase("This site lets no run fetch code."),
                 at,
-                "an object",
-                "nothing",
-                "Put the code into the image, or ask an administrator for the way to your git server.",
+                Phrase("an object"),
+                Phrase("nothing"),
+                Phrase(
+                    "Put the code into the image, or ask an administrator for the way to your git server."
+                ),
             )
         )
     user: str | None
@@ -65,55 +68,55 @@ def git(git: Git, site: Site, at: str) -> list[Problem]:
         found.append(
             Problem(
                 "git-url",
-                "This is no git URL.",
+                Phrase("This is no git URL."),
                 f"{at}.url",
-                "as sent" if secret else git.url[:100],
-                "https://HOST/PATH, ssh://git@HOST/PATH or git@HOST:PATH",
-                "Copy it from the site of the repository.",
+                Phrase("as sent") if secret else git.url[:100],
+                Phrase("https://HOST/PATH, ssh://git@HOST/PATH or git@HOST:PATH"),
+                Phrase("Copy it from the site of the repository."),
             )
         )
     if secret is not None or (user is not None and git.url.startswith("https://")):
         found.append(
             Problem(
                 "git-secret",
-                "The URL holds a user or a password.",
+                Phrase("The URL holds a user or a password."),
                 f"{at}.url",
-                "a secret (not shown)",
-                "a URL without",
-                "Store a deploy key (`ava key`) and name it in git.key.",
+                Phrase("a secret (not shown)"),
+                Phrase("a URL without"),
+                Phrase("Store a deploy key (`ava key`) and name it in git.key."),
             )
         )
     if user is not None and not _USER.match(user) and secret is None:
         found.append(
             Problem(
                 "git-url",
-                "The user in the URL is none.",
+                Phrase("The user in the URL is none."),
                 f"{at}.url",
-                "as sent",
-                "a plain name such as git",
-                "Correct it.",
+                Phrase("as sent"),
+                Phrase("a plain name such as git"),
+                Phrase("Correct it."),
             )
         )
     if git.key is not None and git.key not in site.deploy_keys:
         found.append(
             Problem(
                 "key-unknown",
-                "You have no deploy key of this name.",
+                Phrase("You have no deploy key of this name."),
                 f"{at}.key",
                 git.key,
                 some(site.deploy_keys),
-                "Store it first: `ava key set deploy NAME FILE`.",
+                Phrase("Store it first: `ava key set deploy NAME FILE`."),
             )
         )
     if git.url.startswith("https://") and git.key is not None:
         found.append(
             Problem(
                 "git-key",
-                "A deploy key is for ssh.",
+                Phrase("A deploy key is for ssh."),
                 f"{at}.key",
                 git.key,
-                "an ssh URL with it",
-                "Use the ssh URL, or leave the key out.",
+                Phrase("an ssh URL with it"),
+                Phrase("Use the ssh URL, or leave the key out."),
             )
         )
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ava.domain.phrases import Phrase, noun
 from ava.domain.problems import Problem
 from ava.domain.spec import Spec
 from ava.images.catalogue import Offered, known
@@ -17,22 +18,22 @@ def image(spec: Spec, site: Site, at: str) -> list[Problem]:
         return [
             Problem(
                 "image-unfit",
-                f"{spec.image} is no image for a {spec.kind}.",
+                Phrase("{image} is no image for a {kind}.", image=spec.image, kind=noun(spec.kind)),
                 f"{at}.image",
                 spec.image,
                 some([name for name, other in site.images.items() if spec.kind in other.uses]),
-                "Choose another image (`ava image list`).",
+                Phrase("Choose another image (`ava image list`)."),
             )
         ]
     if row is None and spec.image in known():
         return [
             Problem(
                 "image-not-offered",
-                f"This site does not offer {spec.image}.",
+                Phrase("This site does not offer {image}.", image=spec.image),
                 f"{at}.image",
                 spec.image,
                 some(site.images),
-                "Choose another one (`ava image list`), or ask an administrator for it.",
+                Phrase("Choose another one (`ava image list`), or ask an administrator for it."),
             )
         ]
     return []

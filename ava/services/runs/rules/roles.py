@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.spec import Distributed, Role, Spec
 
@@ -21,11 +22,11 @@ def roles(spec: Spec, at: str) -> list[Problem]:
     found = [
         Problem(
             "role-twice",
-            f"The role {name} is there {count} times.",
+            Phrase("The role {name} is there {count} times.", name=name, count=count),
             f"{at}.roles",
             name,
-            "each role once",
-            "Give each another name.",
+            Phrase("each role once"),
+            Phrase("Give each another name."),
         )
         for name, count in names.items()
         if count > 1
@@ -34,11 +35,11 @@ def roles(spec: Spec, at: str) -> list[Problem]:
         found.append(
             Problem(
                 "too-many-pods",
-                "The run has too many pods.",
+                Phrase("The run has too many pods."),
                 f"{at}.roles",
                 str(spec.pods()),
-                f"at most {MOST_PODS}",
-                "Ask for fewer replicas.",
+                Phrase("at most {most}", most=MOST_PODS),
+                Phrase("Ask for fewer replicas."),
             )
         )
     for i, role in enumerate(spec.roles):
@@ -54,11 +55,11 @@ def _limits(role: Role, at: str) -> list[Problem]:
     return [
         Problem(
             "limit-below-request",
-            f"The limit of {name} is below what is asked for.",
+            Phrase("The limit of {name} is below what is asked for.", name=name),
             f"{at}.{name}_limit",
             str(limit),
-            f"at least {asked}",
-            "Raise the limit or leave it out.",
+            Phrase("at least {least}", least=asked),
+            Phrase("Raise the limit or leave it out."),
         )
         for name, asked, limit in pairs
         if limit is not None and limit < asked
@@ -73,11 +74,11 @@ def distributed(spec: Spec, at: str) -> list[Problem]:
         found += [
             Problem(
                 "tf-role",
-                f"TensorFlow knows no task type {name}.",
+                Phrase("TensorFlow knows no task type {name}.", name=name),
                 f"{at}.roles",
                 name,
-                f"one of: {', '.join(TF_ROLES)}",
-                "Rename the role.",
+                Phrase("one of: {names}", names=", ".join(TF_ROLES)),
+                Phrase("Rename the role."),
             )
             for name in count
             if name not in TF_ROLES
@@ -86,44 +87,44 @@ def distributed(spec: Spec, at: str) -> list[Problem]:
             found.append(
                 Problem(
                     "tf-role",
-                    "There are a master and a chief.",
+                    Phrase("There are a master and a chief."),
                     f"{at}.roles",
-                    "master, chief",
-                    "one of them",
-                    "TensorFlow 1 says master, 2 chief.",
+                    Phrase("master, chief"),
+                    Phrase("one of them"),
+                    Phrase("TensorFlow 1 says master, 2 chief."),
                 )
             )
         if not set(count) & {"master", "chief", "worker"}:
             found.append(
                 Problem(
                     "tf-role",
-                    "Nobody trains.",
+                    Phrase("Nobody trains."),
                     f"{at}.roles",
                     ", ".join(count),
-                    "a master, chief or worker",
-                    "Add one.",
+                    Phrase("a master, chief or worker"),
+                    Phrase("Add one."),
                 )
             )
     if spec.distributed is Distributed.MPI and ("launcher" not in count or not set(count) - {"launcher"}):
         found.append(
             Problem(
                 "mpi-role",
-                "An MPI run has a launcher and workers.",
+                Phrase("An MPI run has a launcher and workers."),
                 f"{at}.roles",
                 ", ".join(count),
-                "launcher and another role",
-                "Add what is missing.",
+                Phrase("launcher and another role"),
+                Phrase("Add what is missing."),
             )
         )
     if spec.distributed is not Distributed.NONE:
         found += [
             Problem(
                 "role-one",
-                f"There is one {name} at most.",
+                Phrase("There is one {name} at most.", name=name),
                 f"{at}.roles",
                 str(n),
                 "1",
-                "Ask for one replica.",
+                Phrase("Ask for one replica."),
             )
             for name, n in count.items()
             if name in ONE and n != 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.spec import Distributed, Spec
 
@@ -16,44 +17,48 @@ def serving(spec: Spec, at: str) -> list[Problem]:
         found.append(
             Problem(
                 "service-roles",
-                "All replicas of a service are alike.",
+                Phrase("All replicas of a service are alike."),
                 f"{at}.roles",
-                f"{len(spec.roles)} roles, distributed: {spec.distributed}",
-                "one role",
-                "Make a service of each part.",
+                Phrase(
+                    "{count} roles, distributed: {distributed}",
+                    count=len(spec.roles),
+                    distributed=spec.distributed,
+                ),
+                Phrase("one role"),
+                Phrase("Make a service of each part."),
             )
         )
     if bounds is not None and bounds.least > bounds.most:
         found.append(
             Problem(
                 "bounds",
-                "The least replicas are more than the most.",
+                Phrase("The least replicas are more than the most."),
                 f"{at}.serving.scaling",
                 f"{bounds.least} > {bounds.most}",
-                "least ≤ most",
-                "Exchange them.",
+                Phrase("least ≤ most"),
+                Phrase("Exchange them."),
             )
         )
     elif bounds is not None and replicas not in (1, *range(bounds.least, bounds.most + 1)):
         found.append(
             Problem(
                 "bounds",
-                "The replicas at the start are outside of the bounds.",
+                Phrase("The replicas at the start are outside of the bounds."),
                 f"{at}.roles[0].replicas",
                 str(replicas),
                 f"{bounds.least} to {bounds.most}",
-                "Leave the replicas out, or change serving.scaling.",
+                Phrase("Leave the replicas out, or change serving.scaling."),
             )
         )
     if spec.time_limit is not None or spec.retries or spec.tensorboard:
         found.append(
             Problem(
                 "field-not-allowed",
-                "A service runs until it is stopped.",
+                Phrase("A service runs until it is stopped."),
                 at,
-                "time_limit, retries or tensorboard",
-                "none of them",
-                "Leave them out.",
+                Phrase("time_limit, retries or tensorboard"),
+                Phrase("none of them"),
+                Phrase("Leave them out."),
             )
         )
     return found

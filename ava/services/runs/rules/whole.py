@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ava.domain.model import Pool
+from ava.domain.phrases import Phrase, noun
 from ava.domain.placement.cluster_selector import ANY
 from ava.domain.placement.pools import pool_for, share_problems, usable
 from ava.domain.problems import Problem
@@ -19,44 +20,48 @@ def kind(spec: Spec, at: str) -> list[Problem]:
         found.append(
             Problem(
                 "field-missing",
-                "A service says what it serves.",
+                Phrase("A service says what it serves."),
                 f"{at}.serving",
-                "nothing",
-                "model, port",
-                "Add serving.",
+                Phrase("nothing"),
+                Phrase("model, port"),
+                Phrase("Add serving."),
             )
         )
     if spec.kind != "service" and spec.serving is not None:
         found.append(
             Problem(
                 "field-not-allowed",
-                f"A {spec.kind} serves nothing.",
+                Phrase("A {kind} serves nothing.", kind=noun(spec.kind)),
                 f"{at}.serving",
-                "an object",
-                "nothing",
-                "Leave it out, or make it a service.",
+                Phrase("an object"),
+                Phrase("nothing"),
+                Phrase("Leave it out, or make it a service."),
             )
         )
     if spec.kind == "workbench" and (spec.pods() != 1 or spec.distributed is not Distributed.NONE):
         found.append(
             Problem(
                 "workbench-pods",
-                "A workbench is one pod.",
+                Phrase("A workbench is one pod."),
                 f"{at}.roles",
-                f"{spec.pods()} pods, distributed: {spec.distributed}",
-                "one role of one replica",
-                "Make it a training.",
+                Phrase(
+                    "{count} pods, distributed: {distributed}",
+                    count=spec.pods(),
+                    distributed=spec.distributed,
+                ),
+                Phrase("one role of one replica"),
+                Phrase("Make it a training."),
             )
         )
     if spec.git is not None and spec.kind == "service":
         found.append(
             Problem(
                 "field-not-allowed",
-                "A service clones no code.",
+                Phrase("A service clones no code."),
                 f"{at}.git",
-                "an object",
-                "nothing",
-                "Put the code into the image.",
+                Phrase("an object"),
+                Phrase("nothing"),
+                Phrase("Put the code into the image."),
             )
         )
     return found
@@ -68,11 +73,11 @@ def data_sets(spec: Spec, at: str) -> list[Problem]:
     return [
         Problem(
             "data-set-twice",
-            f"The data set {name} is there {count} times.",
+            Phrase("The data set {name} is there {count} times.", name=name, count=count),
             f"{at}.data_sets",
             name,
-            "each once",
-            "Leave one of them out.",
+            Phrase("each once"),
+            Phrase("Leave one of them out."),
         )
         for name, count in names.items()
         if count > 1
@@ -84,20 +89,31 @@ def disk(spec: Spec, site: Site, at: str) -> list[Problem]:
     if spec.disk is None:
         return []
     if spec.kind != "workbench":
-        what = f"A {spec.kind} has no disk of its own: it ends, and what is on the disk would be gone."
+        what = Phrase(
+            "A {kind} has no disk of its own: it ends, and what is on the disk would be gone.",
+            kind=noun(spec.kind),
+        )
         return [
             Problem(
-                "field-not-allowed", what, at, "a size", "nothing", "Leave it out, or make it a workbench."
+                "field-not-allowed",
+                what,
+                at,
+                Phrase("a size"),
+                Phrase("nothing"),
+                Phrase("Leave it out, or make it a workbench."),
             )
         ]
     if not site.disks:
         what, remedy = (
-            "Workbenches have no disks here.",
-            "Leave it out; the administrator can give nodes some.",
+            Phrase("Workbenches have no disks here."),
+            Phrase("Leave it out; the administrator can give nodes some."),
         )
-        return [Problem("disk-unavailable", what, at, "a size", "nothing", remedy)]
+        return [Problem("disk-unavailable", what, at, Phrase("a size"), Phrase("nothing"), remedy)]
     if spec.cluster == ANY:
-        what, remedy = "A disk stays in one cluster.", "Name the cluster; `ava cluster show` shows them."
+        what, remedy = (
+            Phrase("A disk stays in one cluster."),
+            Phrase("Name the cluster; `ava cluster show` shows them."),
+        )
         return [Problem("disk-anywhere", what, f"{site.where}.cluster", ANY, some(site.clusters), remedy)]
     return []
 
@@ -114,22 +130,22 @@ def named(spec: Spec, site: Site) -> list[Problem]:
             found.append(
                 Problem(
                     f"{name}-unknown",
-                    f"There is no {name} {value}.",
+                    Phrase("There is no {kind} {name}.", kind=noun(name), name=value),
                     f"{at}.{name}",
                     value,
                     some(known),
-                    f"See {look}.",
+                    Phrase("See {command}.", command=look),
                 )
             )
     if spec.gpu_model is not None and spec.asks().gpu == 0:
         found.append(
             Problem(
                 "field-not-allowed",
-                "A GPU model is named and no GPU is asked for.",
+                Phrase("A GPU model is named and no GPU is asked for."),
                 f"{at}.gpu_model",
                 spec.gpu_model,
-                "a role with gpu ≥ 1",
-                "Ask for a GPU, or leave the model out.",
+                Phrase("a role with gpu ≥ 1"),
+                Phrase("Ask for a GPU, or leave the model out."),
             )
         )
     return found
@@ -163,11 +179,16 @@ def ratios(spec: Spec, site: Site) -> list[Problem]:
                 found.append(
                     Problem(
                         "limit-ratio-exceeded",
-                        f"The limit of {name} is too far above what is asked for.",
+                        Phrase("The limit of {name} is too far above what is asked for.", name=name),
                         f"{site.where}.roles[{i}].each.{name}_limit",
                         str(limit),
-                        f"at most {asked} × {ratio:g} (pool {pool.name})",
-                        "Lower the limit or ask for more.",
+                        Phrase(
+                            "at most {asked} × {ratio} (pool {pool})",
+                            asked=asked,
+                            ratio=f"{ratio:g}",
+                            pool=pool.name,
+                        ),
+                        Phrase("Lower the limit or ask for more."),
                     )
                 )
     return found

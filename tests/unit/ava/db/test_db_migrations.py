@@ -91,6 +91,7 @@ WRITTEN = {
     "0017": [],
     "0018": [],
     "0019": [],
+    "0020": [],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 

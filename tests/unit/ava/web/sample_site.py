@@ -8,9 +8,11 @@ from typing import Any
 from ava.domain.data_sets import ExternalSource
 from ava.domain.labels import pod
 from ava.domain.model import Outcome, PodState, Quota, UserState
+from ava.domain.phrases import Phrase
 from ava.domain.placement.capacity import ClusterCapacity, NodeCapacity, NodeGroup
 from ava.domain.problems import Problem
 from ava.domain.resources import Resources
+from ava.domain.states import explain
 from ava.services.logs.interface import LogLine
 from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import GIB, SPEC, Site, person
@@ -76,8 +78,9 @@ def _images(site: Site) -> None:
         site.call("POST", "/definitions", who, json={"name": "own-image", "spec": spec})
 
 
+NO_SNAPSHOT = Phrase("the image {image} has no snapshot {snapshot}", image="rbd/faces", snapshot="v1")
 ELSEWHERE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
-    "rbd": ({"image": "faces", "snapshot": "v1"}, {"trouble": "the image rbd/faces has no snapshot v1"}),
+    "rbd": ({"image": "faces", "snapshot": "v1"}, {"trouble": NO_SNAPSHOT}),
     "nfs": ({"server": "nfs.example.org", "path": "/export/faces"}, {}),
     "hdfs": ({"store": "hadoop", "path": "faces"}, {"size": 300 * GIB, "cached": 300 * GIB}),
     "cache": ({"path": "s3/faces"}, {"size": 400 * GIB, "cached": 100 * GIB}),
@@ -136,16 +139,23 @@ def _runs(site: Site) -> dict[str, str]:
     _see(site, found["bench"], [("worker", 0)])
     _see(site, found["service"], [("worker", 0), ("worker", 1)])
     ended = now - timedelta(hours=21)
-    why = "Pod worker 0 on gpu-01: it used more memory than its limit and the kernel ended it; ask for more memory."
-    store.finish(found["failed"], Outcome.FAILED, why, ended)
+    full = PodState("", "", "worker", 0, 0, "Failed", node="gpu-01", reason="OOMKilled")
+    store.finish(found["failed"], Outcome.FAILED, explain(full), ended)
     store.finish(found["done"], Outcome.SUCCEEDED, "", ended)
     reason = Problem(
         "group-quota",
-        "The group vision has 1 of 8 GPUs free, 4 are wanted.",
-        "group vision",
-        "1 free of 8 GPUs",
-        "4 GPUs",
-        "Wait until runs of the group end, stop one, or ask the administrator for a larger quota.",
+        Phrase(
+            "{where} has {free} of {quota} {label} free, {want} are wanted.",
+            where=Phrase("The group {name}", name="vision"),
+            label=Phrase("GPUs"),
+            free=1,
+            quota=8,
+            want=4,
+        ),
+        Phrase("group {name}", name="vision"),
+        Phrase("{free} free of {quota} {label}", free=1, quota=8, label=Phrase("GPUs")),
+        Phrase("{amount} GPUs", amount=4),
+        Phrase("Wait until runs of the group end, stop one, or ask the administrator for a larger quota."),
     )
     store.waits_for(found["waiting"], [reason])
     store.put_key("ann", "ssh", "laptop", KEY, now)

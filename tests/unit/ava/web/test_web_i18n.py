@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-from ava.web.i18n import FOLDER, LANGUAGES, Translator, chosen
+from ava.domain.phrases import places
+from ava.web.i18n import FOLDER, LANGUAGES, PHRASE, Translator, chosen
 from tests.unit.ava.api.site import Site
 from tests.unit.ava.web.browser import Browser
 
@@ -25,7 +27,7 @@ def catalogue(language: str) -> Catalog:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_catalogue_has_every_text_and_no_other(language: str) -> None:
-    codes = {f"missing: {code!r}" for code in (*TOOL["codes"](), *TOOL["sentences"]())}
+    codes = {f"missing: {code!r}" for code in (*TOOL["codes"](), *TOOL["phrases"]())}
     reply = TOOL["compare"](catalogue(language))
     # `scripts/web-words` writes new texts into the catalogues.
     assert [line for line in reply if line not in codes] == []
@@ -34,12 +36,27 @@ def test_a_catalogue_has_every_text_and_no_other(language: str) -> None:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_translation_keeps_the_places_of_values(language: str) -> None:
-    place = re.compile(r"%\(\w+\)s|%%")
     for message in catalogue(language):
+        place = re.compile(r"\{\w+\}" if message.context == PHRASE else r"%\(\w+\)s|%%")
         source = message.id[0] if isinstance(message.id, tuple) else message.id
         reply = message.string[0] if isinstance(message.string, tuple) else message.string
         assert not message.fuzzy or not source, source
         assert sorted(place.findall(reply)) == sorted(place.findall(source)), source
+
+
+def test_every_phrase_has_a_value_for_each_of_its_places_and_no_other() -> None:
+    calls = [call for call in TOOL["calls"]({"Phrase"}) if call.args]
+    assert not [call for call in calls if isinstance(call.args[0], ast.JoinedStr)]
+    written = [call for call in calls if isinstance(call.args[0], ast.Constant)]
+    assert len(written) > 500
+    for call in written:
+        given = {keyword.arg for keyword in call.keywords}
+        # What has no value yet is the template of phrases that are made elsewhere.
+        assert given in ({*places(call.args[0].value)}, set()), ast.unparse(call)
+
+
+def test_every_sentence_of_a_problem_is_a_phrase() -> None:
+    assert TOOL["bare"]() == set()
 
 
 def test_the_tool_finds_a_text_that_is_missing() -> None:

@@ -8,6 +8,7 @@ from ava.domain.data_sets import ExternalSource
 from ava.web import data_source_form
 from tests.unit.ava.api.site import NOW
 from tests.unit.ava.web.browser import Browser, web_site
+from tests.unit.ava.web.sample_site import NO_SNAPSHOT
 
 SOURCES = {
     "rbd": {"image": "faces", "snapshot": "v1"},
@@ -83,7 +84,7 @@ def test_a_snapshot_that_is_not_there_says_why(page):
 
 
 def test_why_it_is_not_there_is_told_in_the_readers_language(page):
-    one, listed = page("rbd", "zh", trouble="the image rbd/faces has no snapshot v1")
+    one, listed = page("rbd", "zh", trouble=NO_SNAPSHOT)
     for text in (one, listed):
         assert "不存在 镜像 rbd/faces 没有快照 v1" in text
 
