@@ -51,12 +51,12 @@ MIX = (
 """What is asked, and how often in a hundred. Of the users every tenth asks as the one who owns a tenth of all runs."""
 
 
-def tokens(store: Database, names: list[str]) -> dict[str, str]:
+def tokens(db: Database, names: list[str]) -> dict[str, str]:
     """Return a token for each user."""
     now, found = datetime.now(UTC), {}
     for name in names:
         secret = new_secret()
-        id = store.add_secret(name, "token", digest(secret), now, until=now + timedelta(hours=1))
+        id = db.secrets.create(name, "token", digest(secret), now, until=now + timedelta(hours=1))
         found[name] = f"{PREFIX}{id}.{secret}"
     return found
 
@@ -170,12 +170,12 @@ def measure(rate: float, seconds: float, count: int) -> dict[str, Any]:
 
 def asked(made: Room, rate: float, seconds: float) -> dict[str, Any]:
     """Return the figures of the API over a room, whose store is closed; the users who ask have runs."""
-    store, names = made.store, list(made.groups)[:60]
-    found = {name: [r.id for r in store.runs(owner=name, limit=50).items] for name in names}
+    db, names = made.db, list(made.groups)[:60]
+    found = {name: [r.id for r in db.runs.list(owner=name, limit=50).items] for name in names}
     # The first one has a tenth of all runs, and with it those that every tenth user would have had.
     runs = {name: ids for name, ids in found.items() if ids}
-    who = tokens(store, list(runs))
-    store.close()
+    who = tokens(db, list(runs))
+    db.close()
     with tempfile.TemporaryDirectory() as folder, api(made.url, Path(folder)) as (address, pid):
         before, begin = cpu_seconds(pid), time.perf_counter()
         loads = os.getloadavg()[0]

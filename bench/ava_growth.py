@@ -28,21 +28,21 @@ TIMES = 30
 RATIO = 5.0
 """A ratio from which on something grows with what is finished; ten is as the database."""
 ASKED: dict[str, Callable[[Database], Any]] = {
-    "operator: runs that are wanted": lambda store: store.active(),
-    "operator: its messages": lambda store: store.open_messages(Topic.OPERATOR),
-    "scheduler: runs that wait": lambda store: store.waiting(),
-    "scheduler: queues": lambda store: store.queues(),
+    "operator: runs that are wanted": lambda db: db.runs.active(),
+    "operator: its messages": lambda db: db.outbox.list_open(Topic.OPERATOR),
+    "scheduler: runs that wait": lambda db: db.runs.waiting(),
+    "scheduler: queues": lambda db: db.queues.list(),
 }
 
 
-def of_ledger(store: Database, times: int = TIMES) -> dict[str, float]:
+def of_ledger(db: Database, times: int = TIMES) -> dict[str, float]:
     """Return how long each question to the database takes at best, ms: what neighbours on the machine change least."""
     found = {}
     for name, question in ASKED.items():
         took = []
         for _ in range(times):
             begin = time.perf_counter()
-            question(store)
+            question(db)
             took.append((time.perf_counter() - begin) * 1000)
         found[name] = round(min(took), 2)
     return found
@@ -54,7 +54,7 @@ def measure(users: int, rate: float, seconds: float) -> dict[str, Any]:
         for name in made.groups:
             for n in range(BENCHES_OF):
                 made.world.definition(name, f"bench{n}", Kind.WORKBENCH)
-        ledger = of_ledger(made.store)
+        ledger = of_ledger(made.db)
         answers = asked(made, rate, seconds)
     return {
         "users": users,

@@ -44,7 +44,7 @@ def servers(context: Context, config: Config, install: Install | None = None) ->
         ssl_keyfile=str(tls.key) if tls else None,
     )
     inner = uvicorn.Config(
-        internal(context.store, internal_auth.routes(context)),
+        internal(context.db, internal_auth.routes(context)),
         *split(config.internal),
         loop="uvloop",
         http="httptools",
@@ -99,7 +99,7 @@ def main(argv: list[str] | None = None, install: Install | None = None) -> int:
         # A port that is taken: uvicorn has said so.
         return 2
     finally:
-        context.store.close()
+        context.db.close()
     return 0
 
 

@@ -21,20 +21,20 @@ from ava.services.auth.caller import digest
 from ava.services.auth.passwords import Passwords
 from ava.services.config import Config
 from ava.services.context import utc_now
-from ava.services.factory import store as open_database
+from ava.services.factory import database as open_database
 from ava.settings import ConfigError, load
 
 
-def create_admin(store: Database, passwords: Passwords, name: str, email: str, password: str) -> str:
+def create_admin(db: Database, passwords: Passwords, name: str, email: str, password: str) -> str:
     """Make an active administrator, or make the user of this name one; return what was done.
 
     Twice with the same password changes nothing; another password takes the place of the present one, and whoever was logged in
     with that one is no longer.
     """
     now = utc_now()
-    user = _there(store, name)
+    user = _there(db, name)
     if user is None:
-        store.add_user(
+        db.users.create(
             name,
             email,
             passwords.hash(password),
@@ -45,15 +45,15 @@ def create_admin(store: Database, passwords: Passwords, name: str, email: str, p
         )
         done = "made"
     else:
-        same = passwords.matches(store.password(name), password)
+        same = passwords.matches(db.users.password_hash(name), password)
         if same and user.admin and user.state is UserState.ACTIVE:
             return "unchanged"
         hashed = None if same else passwords.hash(password)
-        store.set_user(name, now, admin=True, state=UserState.ACTIVE, password=hashed)
+        db.users.update(name, now, admin=True, state=UserState.ACTIVE, password=hashed)
         if not same:
-            _end_log_ins(store, name)
+            _end_log_ins(db, name)
         done = "changed"
-    store.write_audit(
+    db.audit.write(
         now,
         who="create-admin",
         action="users.make",
@@ -69,11 +69,11 @@ LENT = timedelta(hours=1)
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-def lend(store: Database, secret: str, name: str | None) -> tuple[str, str]:
+def lend(db: Database, secret: str, name: str | None) -> tuple[str, str]:
     """Make a token of an administrator that ends within the hour; return whose it is and its id.
 
     Args:
-        store: the database.
+        db: the database.
         secret: the token's, made by who asks and known to nobody else.
         name: whose; None: the only active administrator.
 
@@ -85,7 +85,7 @@ def lend(store: Database, secret: str, name: str | None) -> tuple[str, str]:
     now, there = utc_now(), []
     after: str | None = None
     while True:
-        page = store.users(state=UserState.ACTIVE, after=after, limit=500)
+        page = db.users.list(state=UserState.ACTIVE, after=after, limit=500)
         there += [user.name for user in page.items if user.admin]
         if (after := page.next) is None:
             break
@@ -98,8 +98,8 @@ def lend(store: Database, secret: str, name: str | None) -> tuple[str, str]:
             f"--name: wanted: one of the administrators {', '.join(there[:20]) or '(there is none)'}"
         )
     whose = name or there[0]
-    id = store.add_secret(whose, "token", digest(secret), now, until=now + LENT, label="avadm")
-    store.write_audit(
+    id = db.secrets.create(whose, "token", digest(secret), now, until=now + LENT, label="avadm")
+    db.audit.write(
         now,
         who="avadm",
         action="tokens.make",
@@ -111,16 +111,16 @@ def lend(store: Database, secret: str, name: str | None) -> tuple[str, str]:
     return whose, id
 
 
-def _end_log_ins(store: Database, name: str) -> None:
+def _end_log_ins(db: Database, name: str) -> None:
     """End all sessions and tokens of a user, who may have been somebody else's until now."""
     for kind in ("session", "token"):
-        for secret in store.secrets(name, kind):
-            store.end_secret(name, secret["id"])
+        for secret in db.secrets.list(name, kind):
+            db.secrets.delete(name, secret["id"])
 
 
-def _there(store: Database, name: str) -> User | None:
+def _there(db: Database, name: str) -> User | None:
     try:
-        return store.user(name)
+        return db.users.get(name)
     except ApiError as refused:
         if refused.status == 404:
             return None
@@ -188,9 +188,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _lend(config: Config, name: str | None) -> int:
-    store = open_database(config)
+    db = open_database(config)
     try:
-        print(*lend(store, _password(), name))
+        print(*lend(db, _password(), name))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -198,7 +198,7 @@ def _lend(config: Config, name: str | None) -> int:
         print(f"{refused}", file=sys.stderr)
         return 2
     finally:
-        store.close()
+        db.close()
     return 0
 
 
@@ -207,14 +207,14 @@ def _create(config: Config, name: str, email: str) -> int:
     if wrong := _checked(name, email, password):
         print("\n".join(wrong), file=sys.stderr)
         return 2
-    store = open_database(config)
+    db = open_database(config)
     try:
-        print(create_admin(store, Passwords(), name, email, password))
+        print(create_admin(db, Passwords(), name, email, password))
     except ApiError as refused:
         print(f"{refused}", file=sys.stderr)
         return 2 if refused.status == 503 else 1
     finally:
-        store.close()
+        db.close()
     return 0
 
 

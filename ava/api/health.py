@@ -19,12 +19,12 @@ WITHIN = 5.0
 """Seconds in which the database has to answer."""
 
 
-def internal(store: Database, more: Sequence[Route] = ()) -> Starlette:
+def internal(db: Database, more: Sequence[Route] = ()) -> Starlette:
     """Return the internal port's application: /ready (this process answers), /healthz (the database does), /metrics, and more."""
 
     async def healthz(request: Request) -> Response:
         try:
-            await asyncio.wait_for(run_in_threadpool(store.queues), WITHIN)
+            await asyncio.wait_for(run_in_threadpool(db.queues.list), WITHIN)
         except Exception as error:
             # Its text could hold the database's address.
             return PlainTextResponse(f"the database does not answer: {type(error).__name__}\n", 503)

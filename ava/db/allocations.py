@@ -9,16 +9,15 @@ from sqlalchemy import Connection, Row, select
 
 from ava.db.base import Base, writing
 from ava.db.lookup import Lock, run_row
-from ava.db.tables import charges, runs
-from ava.db.tables_allocations import allocations
+from ava.db.tables import allocations, charges, runs
 from ava.domain.resources import Resources
 
 
-class AllocationStore(Base):
+class Allocations(Base):
     """Allocations, as the operator sees them."""
 
     @writing
-    def allocate(
+    def record(
         self,
         connection: Connection,
         run: str,

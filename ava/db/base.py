@@ -1,23 +1,23 @@
-"""Transactions: each of the database's methods is one, done whole or not at all, and repeated when it lost a race."""
+"""Transactions: each method of a noun is one, done whole or not at all, and repeated when it lost a race."""
 
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import wraps
+from itertools import count
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import tenacity
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ava.db import tables
 from ava.db.errors import lost_a_race, translated
 from ava.db.types import plain
-from ava.domain.model import Page, Topic
-from ava.domain.names import SERIAL_BITS, new_id
+from ava.domain import names
+from ava.domain.model import Page
+from ava.domain.names import SERIAL_BITS
 from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
 
@@ -30,30 +30,20 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
+_serials = count(random.SystemRandom().randrange(2**SERIAL_BITS))
+
+
+def new_id(prefix: str, now: datetime) -> str:
+    """Return an id; two processes may hit on the same one, and who writes second takes another (``writing``)."""
+    return names.new_id(prefix, int(now.timestamp() * 1000), next(_serials))
+
+
 class Base:
-    """What the parts of the database share: the engine, ids, messages, pages."""
+    """What the parts of the database share: the engine."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.writer = engine.execution_options(**{WRITES: True})
-        self._serial = random.SystemRandom().randrange(2**SERIAL_BITS)
-        self._lock = threading.Lock()
-
-    def new_id(self, prefix: str, now: datetime) -> str:
-        """Return an id; two processes may hit on the same one, and who writes second takes another (``writing``)."""
-        with self._lock:
-            self._serial += 1
-            return new_id(prefix, int(now.timestamp() * 1000), self._serial)
-
-    def enqueue(
-        self, connection: Connection, now: datetime, kind: str, object: str, *topics: Topic, **payload: Any
-    ) -> None:
-        """Write messages into the outbox, in the transaction that decided them."""
-        rows = [
-            {"topic": topic, "kind": kind, "object": object, "payload": payload, "created": now}
-            for topic in topics
-        ]
-        connection.execute(tables.messages.insert(), rows)
 
 
 S = TypeVar("S", bound=Base)

@@ -29,19 +29,18 @@ from sqlalchemy import (
 from ava.db import records
 from ava.db.base import Base, check_limit, reading, refuse
 from ava.db.lookup import group_name, user_name
-from ava.db.tables import charges, runs
-from ava.db.tables_allocations import allocations
+from ava.db.tables import allocations, charges, runs
 from ava.domain.model import Charge, Phase, Usage
 from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 
 
-class ChargeStore(Base):
+class Charges(Base):
     """Charges, read alone: they are made and ended by the runs."""
 
     @reading
-    def charges(
+    def list(
         self,
         connection: Connection,
         *,

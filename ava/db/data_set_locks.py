@@ -17,8 +17,7 @@ from ava.db.data_sets import readable_by
 from ava.db.entitlement import revoked
 from ava.db.external_sources import unready
 from ava.db.lookup import Lock, row_of
-from ava.db.tables import queues, runs
-from ava.db.tables_folders import data_sets, holds
+from ava.db.tables import data_sets, holds, queues, runs
 from ava.domain.model import Phase
 from ava.domain.names import is_id, shown
 from ava.domain.phrases import Phrase

@@ -1,4 +1,4 @@
-"""Data sets: whose they are, who may read them; and files that are being sent into them."""
+"""Data sets: whose they are, who may read them, how much one owner may have of them."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Connection, Row, Select, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, exists, func, or_, select
 
-from ava.db import data_set_quotas
-from ava.db.base import page, reading, refuse, upsert, writing
+from ava.db.base import Base, new_id, page, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, group_row, run_row, user_row
-from ava.db.tables import members, runs
-from ava.db.tables_folders import data_sets, holds, shares, uploads
-from ava.domain.data_sets import OWN, DataSet, Share, Upload
+from ava.db.outbox import enqueue
+from ava.db.tables import data_sets, holds, members, runs, shares, uploads
+from ava.domain.amounts import amount
+from ava.domain.data_sets import OWN, DataSet, Share
 from ava.domain.data_sets import source as parsed
 from ava.domain.model import Page, Phase, Topic
 from ava.domain.names import is_id, name_problems, shown
 from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict, missing
 
-MOST_UPLOADS = 1000
-"""Files that may be on their way into one data set at once."""
+MOST = 500
+"""Data sets of one owner."""
 
 
-class DataSetStore(data_set_quotas.DataSetQuotaStore):
-    """Data sets and uploads."""
+class DataSets(Base):
+    """Data sets."""
 
     @writing
-    def add_data_set(
+    def create(
         self,
         connection: Connection,
         owner: str,
@@ -57,7 +57,7 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         if kept["kind"] != "folder":
             quota = None
         row = {
-            "id": self.new_id("f", now),
+            "id": new_id("f", now),
             "owner": person.name,
             "name": name,
             "source": kept,
@@ -65,7 +65,7 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
             "created": now,
         }
         if connection.execute(_own(person.name, name)).first() is None:
-            data_set_quotas.see(connection, person.name, quota, most)
+            _check_quota(connection, person.name, quota, most)
         put = upsert(connection, data_sets).values(row).on_conflict_do_nothing()
         made = connection.execute(put.returning(data_sets)).one_or_none()
         if made is None:
@@ -79,16 +79,16 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
                     found=name,
                 )
             return record(there)
-        self.enqueue(connection, now, "data-set-changed", made.id, Topic.STORAGE)
+        enqueue(connection, now, "data-set-changed", made.id, Topic.STORAGE)
         return record(made)
 
     @reading
-    def data_set(self, connection: Connection, id: str) -> DataSet:
+    def get(self, connection: Connection, id: str) -> DataSet:
         """Return a data set that is not deleted."""
         return record(data_set_row(connection, id))
 
     @reading
-    def data_sets(
+    def list(
         self, connection: Connection, *, reader: str | None = None, after: str | None = None, limit: int = 50
     ) -> Page[DataSet]:
         """Return data sets, newest first: all, or those that a user may read."""
@@ -106,13 +106,11 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         return connection.execute(query).one_or_none() is not None
 
     @writing
-    def set_data_set_quota(
-        self, connection: Connection, id: str, quota: int | None, now: datetime
-    ) -> DataSet:
+    def set_quota(self, connection: Connection, id: str, quota: int | None, now: datetime) -> DataSet:
         """Choose a data set's limit, bytes."""
         data_set_row(connection, id)
         update = data_sets.update().where(data_sets.c.id == id).values(quota=quota).returning(data_sets)
-        self.enqueue(connection, now, "data-set-changed", id, Topic.STORAGE)
+        enqueue(connection, now, "data-set-changed", id, Topic.STORAGE)
         return record(connection.execute(update).one())
 
     @writing
@@ -139,20 +137,25 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         return [Share(row.kind, row.who, row.since) for row in connection.execute(query)]
 
     @reading
-    def users_of(self, connection: Connection, id: str) -> Sequence[tuple[str, bool, bool]]:
+    def uses(self, connection: Connection, id: str) -> Sequence[tuple[str, bool, bool]]:
         """Return runs that name a data set and have not finished: id, whether it writes, whether it was admitted."""
         return _users(connection, id)
 
     @reading
-    def data_of(self, connection: Connection, run: str) -> Sequence[tuple[DataSet, bool]]:
+    def of_run(self, connection: Connection, run: str) -> Sequence[tuple[DataSet, bool]]:
         """Return the data sets of a run that was admitted, and whether it writes each."""
         run_row(connection, run)
         query = select(data_sets, holds.c.write).join(holds, holds.c.data_set == data_sets.c.id)
         query = query.where(holds.c.run == run, holds.c.since.is_not(None)).order_by(data_sets.c.id)
         return [(record(row), bool(row.write)) for row in connection.execute(query)]
 
+    @reading
+    def promised(self, connection: Connection, owner: str) -> int:
+        """Return the sum of the limits of an owner's data sets, bytes; those without a limit are not in it."""
+        return quota_sum(connection, owner)
+
     @writing
-    def delete_data_set(self, connection: Connection, id: str, now: datetime) -> None:
+    def delete(self, connection: Connection, id: str, now: datetime) -> None:
         """Delete a data set with its files; 409 while a run that has not finished names it."""
         row = data_set_row(connection, id, Lock.UPDATE)
         if using := _users(connection, id):
@@ -169,10 +172,12 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         # Nothing is to be removed of what others keep.
         gone = None if isinstance(parsed(row.source), OWN) else now
         connection.execute(data_sets.update().where(data_sets.c.id == id).values(deleted=now, removed=gone))
-        self.enqueue(connection, now, "data-set-changed", id, Topic.STORAGE)
+        enqueue(connection, now, "data-set-changed", id, Topic.STORAGE)
 
     @writing
-    def unused(self, connection: Connection, id: str, action: Callable[[Callable[[], None]], None]) -> None:
+    def while_unused(
+        self, connection: Connection, id: str, action: Callable[[Callable[[], None]], None]
+    ) -> None:
         """Do something with a data set's files while no run has it, and none gets it meanwhile; 409 where one has it.
 
         ``action`` is given a function that raises where the lock was lost: PostgreSQL ends a transaction that is idle for
@@ -196,65 +201,10 @@ class DataSetStore(data_set_quotas.DataSetQuotaStore):
         action(lambda: connection.execute(select(data_sets.c.id).where(data_sets.c.id == row.id)).close())
 
     @writing
-    def data_set_removed(self, connection: Connection, id: str, now: datetime) -> None:
+    def set_removed(self, connection: Connection, id: str, now: datetime) -> None:
         """Say that nothing is left of a deleted data set."""
         update = data_sets.update().where(data_sets.c.id == id, data_sets.c.deleted.is_not(None))
         connection.execute(update.values(removed=now))
-
-    @writing
-    def add_upload(
-        self, connection: Connection, data_set: str, user: str, path: str, length: int, now: datetime
-    ) -> Upload:
-        """Begin to send a file."""
-        person = user_row(connection, user, Lock.KEY_SHARE).name
-        data_set_row(connection, data_set, Lock.KEY_SHARE)
-        if (
-            len(connection.execute(select(uploads.c.id).where(uploads.c.data_set == data_set)).all())
-            >= MOST_UPLOADS
-        ):
-            raise conflict(
-                "too-many-uploads",
-                Phrase("As many files are on their way as may be."),
-                Phrase("data set"),
-                Phrase("Send some to their end, or give them up."),
-                wanted=Phrase("less than {most}", most=MOST_UPLOADS),
-            )
-        row = {
-            "id": self.new_id("w", now),
-            "data_set": data_set,
-            "user_name": person,
-            "path": path,
-            "length": length,
-            "created": now,
-        }
-        return _upload(connection.execute(uploads.insert().values(row).returning(uploads)).one())
-
-    @reading
-    def upload(self, connection: Connection, id: str) -> Upload:
-        """Return a file that is being sent."""
-        row = (
-            connection.execute(select(uploads).where(uploads.c.id == id)).one_or_none() if is_id(id) else None
-        )
-        if row is None:
-            raise missing(f"upload {shown(id)}", "upload")
-        return _upload(row)
-
-    @reading
-    def uploads(self, connection: Connection, data_set: str) -> Sequence[Upload]:
-        """Return the files that are being sent into a data set, oldest first."""
-        query = select(uploads).where(uploads.c.data_set == data_set).order_by(uploads.c.id)
-        return [_upload(row) for row in connection.execute(query)]
-
-    @reading
-    def stale_uploads(self, connection: Connection, before: datetime) -> Sequence[Upload]:
-        """Return uploads that began before a time, oldest first."""
-        query = select(uploads).where(uploads.c.created < before).order_by(uploads.c.id).limit(MOST_UPLOADS)
-        return [_upload(row) for row in connection.execute(query)]
-
-    @writing
-    def end_upload(self, connection: Connection, id: str) -> None:
-        """Forget an upload: it is in its place, or was given up. Idempotent."""
-        connection.execute(uploads.delete().where(uploads.c.id == id))
 
 
 def data_set_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> Row[Any]:
@@ -301,5 +251,47 @@ def _users(connection: Connection, id: str) -> list[tuple[str, bool, bool]]:
     return [(row.run, bool(row.write), row.since is not None) for row in connection.execute(query)]
 
 
-def _upload(row: Row[Any]) -> Upload:
-    return Upload(row.id, row.data_set, row.user_name, row.path, row.length, row.created)
+def quota_sum(connection: Connection, owner: str) -> int:
+    """Return the sum of the limits of an owner's data sets, bytes. A deleted data set counts until its files are gone."""
+    query = select(func.coalesce(func.sum(data_sets.c.quota), 0))
+    query = query.where(data_sets.c.owner == owner, data_sets.c.removed.is_(None))
+    return int(connection.execute(query).scalar_one())
+
+
+def _check_quota(connection: Connection, owner: str, quota: int | None, most: int | None) -> None:
+    """Refuse (409) a further data set of an owner who has MOST, or whose limits would be more than ``most`` together."""
+    query = select(func.count()).select_from(data_sets)
+    query = query.where(data_sets.c.owner == owner, data_sets.c.deleted.is_(None))
+    if (count := connection.execute(query).scalar_one()) >= MOST:
+        what = Phrase("{owner} has as many data sets as one user may have.", owner=owner)
+        remedy = Phrase("Delete data sets that are not needed.")
+        raise conflict(
+            "too-many-data-sets",
+            what,
+            "name",
+            remedy,
+            found=str(count),
+            wanted=Phrase("less than {most}", most=MOST),
+        )
+    if most is None or quota is None:
+        return
+    there = quota_sum(connection, owner)
+    if there + quota > most:
+        raise conflict(
+            "data-sets-quota",
+            Phrase(
+                "All data sets of {owner} may have {most} together.",
+                owner=owner,
+                most=amount("storage", most),
+            ),
+            "quota",
+            Phrase(
+                "Name a smaller limit, delete data sets that are not needed, or ask an administrator to lower the limit of one."
+            ),
+            found=Phrase(
+                "{there} of the others and {quota} of this one",
+                there=amount("storage", there),
+                quota=amount("storage", quota),
+            ),
+            wanted=Phrase("at most {most}", most=amount("storage", most)),
+        )

@@ -14,22 +14,33 @@ from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 
-from ava.db.access import AccessStore
-from ava.db.allocations import AllocationStore
+from ava.db.allocations import Allocations
+from ava.db.audit import AuditLog
 from ava.db.base import WRITES
-from ava.db.charges import ChargeStore
-from ava.db.data_sets import DataSetStore
-from ava.db.disks import DiskStore
+from ava.db.charges import Charges
+from ava.db.data_sets import DataSets
+from ava.db.definitions import Definitions
+from ava.db.disks import Disks
 from ava.db.engine import make_engine
 from ava.db.errors import translated
-from ava.db.external_sources import ExternalSourceStore
-from ava.db.folders import FolderStore
-from ava.db.groups import GroupStore
-from ava.db.images import ImageStore
-from ava.db.outbox import OutboxStore
-from ava.db.queues import QueueStore
-from ava.db.submissions import SubmissionStore
-from ava.db.users import UserStore
+from ava.db.external_sources import ExternalSources
+from ava.db.folders import Folders
+from ava.db.groups import Groups
+from ava.db.heartbeats import Heartbeats
+from ava.db.identities import Identities
+from ava.db.images import Images
+from ava.db.keys import Keys
+from ava.db.model_services import ModelServices
+from ava.db.outbox import Outbox
+from ava.db.pods import Pods
+from ava.db.pools import Pools
+from ava.db.queues import Queues
+from ava.db.runs import Runs
+from ava.db.secrets import Secrets
+from ava.db.submissions import Submissions
+from ava.db.uploads import Uploads
+from ava.db.users import Users
+from ava.db.workbenches import Workbenches
 from ava.domain.problems import ApiError, Problem
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -37,27 +48,39 @@ MIGRATION_LOCK = 0x617661
 """Key of the advisory lock (the letters ``ava``) that one replica holds while it migrates."""
 
 
-class Database(
-    UserStore,
-    GroupStore,
-    QueueStore,
-    ImageStore,
-    SubmissionStore,
-    ChargeStore,
-    AllocationStore,
-    DiskStore,
-    FolderStore,
-    DataSetStore,
-    ExternalSourceStore,
-    OutboxStore,
-    AccessStore,
-):
-    """The database, by SQLAlchemy."""
+class Database:
+    """The database; each attribute has what can be done with one noun."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.users = Users(engine)
+        self.identities = Identities(engine)
+        self.secrets = Secrets(engine)
+        self.keys = Keys(engine)
+        self.audit = AuditLog(engine)
+        self.groups = Groups(engine)
+        self.queues = Queues(engine)
+        self.pools = Pools(engine)
+        self.images = Images(engine)
+        self.definitions = Definitions(engine)
+        self.runs = Runs(engine)
+        self.submissions = Submissions(engine)
+        self.model_services = ModelServices(engine)
+        self.workbenches = Workbenches(engine)
+        self.disks = Disks(engine)
+        self.charges = Charges(engine)
+        self.allocations = Allocations(engine)
+        self.folders = Folders(engine)
+        self.data_sets = DataSets(engine)
+        self.uploads = Uploads(engine)
+        self.external_sources = ExternalSources(engine)
+        self.pods = Pods(engine)
+        self.heartbeats = Heartbeats(engine)
+        self.outbox = Outbox(engine)
 
     def close(self) -> None:
         """Give its connections back."""
-        for waiter in self._waiters.values():
-            waiter.close()
+        self.outbox.close()
         self.engine.dispose()
 
 

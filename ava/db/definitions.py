@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from ava.db import disks, records
-from ava.db.base import Base, outlined, page, reading, refuse, writing
+from ava.db.base import Base, new_id, outlined, page, reading, refuse, writing
 from ava.db.lookup import Lock, definition_row, user_name, user_row
+from ava.db.outbox import enqueue
 from ava.db.tables import definitions, runs
 from ava.domain.model import Definition, Kind, Page, Phase, Topic
 from ava.domain.names import name_problems
@@ -23,11 +24,11 @@ MOST_DEFINITIONS = 1000
 """Of one user. Requests at the same moment may exceed it by a few, which does no harm."""
 
 
-class DefinitionStore(Base):
+class Definitions(Base):
     """Definitions of workbenches, trainings and services."""
 
     @writing
-    def save_definition(
+    def save(
         self,
         connection: Connection,
         owner: str,
@@ -39,46 +40,10 @@ class DefinitionStore(Base):
         replace: bool = False,
     ) -> Definition:
         """Store a definition. The same again changes nothing; another spec is 409 unless ``replace``."""
-        return self._save_definition(connection, owner, kind, name, spec, now, replace=replace)
-
-    def _save_definition(
-        self,
-        connection: Connection,
-        owner: str,
-        kind: Kind,
-        name: str,
-        spec: Mapping[str, Any],
-        now: datetime,
-        *,
-        replace: bool,
-    ) -> Definition:
-        refuse(name_problems(name, "name"))
-        wanted = _as_json(spec)
-        refuse(size_problems(wanted))
-        person = user_row(connection, owner, Lock.SHARE).name
-        query = select(definitions).where(
-            definitions.c.owner == person,
-            definitions.c.kind == Kind(kind),
-            definitions.c.name == name,
-            definitions.c.deleted.is_(None),
-        )
-        before = connection.execute(query.with_for_update(key_share=True)).one_or_none()
-        if before is None:
-            row = {"id": self.new_id("d", now), "kind": Kind(kind), "owner": person, "name": name}
-            row |= {**columns(wanted), "created": now}
-            _see_number(connection, person)
-            insert = definitions.insert().values(row).returning(definitions)
-            return records.definition(connection.execute(insert).one())
-        if before.spec == wanted:
-            return records.definition(before)
-        if not replace:
-            raise taken(before.kind, name, before.id, "definition-exists")
-        disks.follow(connection, before.id, person, wanted)
-        update = definitions.update().where(definitions.c.id == before.id).values(columns(wanted))
-        return records.definition(connection.execute(update.returning(definitions)).one())
+        return save_definition(connection, owner, kind, name, spec, now, replace=replace)
 
     @reading
-    def definition(self, connection: Connection, id: str) -> Definition:
+    def get(self, connection: Connection, id: str) -> Definition:
         """Return a definition that is not deleted."""
         row = definition_row(connection, id)
         if row.deleted is not None:
@@ -86,7 +51,7 @@ class DefinitionStore(Base):
         return records.definition(row)
 
     @reading
-    def definitions(
+    def list(
         self,
         connection: Connection,
         *,
@@ -108,7 +73,7 @@ class DefinitionStore(Base):
         return page(connection, query, definitions.c.id, records.definition, after=after, limit=limit)
 
     @writing
-    def delete_definition(self, connection: Connection, id: str, now: datetime) -> None:
+    def delete(self, connection: Connection, id: str, now: datetime) -> None:
         """Mark a definition as deleted; 409 while a run of it is not finished. Its runs and charges stay."""
         row = definition_row(connection, id, Lock.UPDATE)
         if row.deleted is not None:
@@ -125,7 +90,44 @@ class DefinitionStore(Base):
                 wanted=Phrase("none"),
             )
         connection.execute(definitions.update().where(definitions.c.id == id).values(deleted=now))
-        self.enqueue(connection, now, "definition-deleted", id, Topic.OPERATOR)
+        enqueue(connection, now, "definition-deleted", id, Topic.OPERATOR)
+
+
+def save_definition(
+    connection: Connection,
+    owner: str,
+    kind: Kind,
+    name: str,
+    spec: Mapping[str, Any],
+    now: datetime,
+    *,
+    replace: bool,
+) -> Definition:
+    """Store a definition, within a transaction (``Definitions.save``)."""
+    refuse(name_problems(name, "name"))
+    wanted = _as_json(spec)
+    refuse(size_problems(wanted))
+    person = user_row(connection, owner, Lock.SHARE).name
+    query = select(definitions).where(
+        definitions.c.owner == person,
+        definitions.c.kind == Kind(kind),
+        definitions.c.name == name,
+        definitions.c.deleted.is_(None),
+    )
+    before = connection.execute(query.with_for_update(key_share=True)).one_or_none()
+    if before is None:
+        row = {"id": new_id("d", now), "kind": Kind(kind), "owner": person, "name": name}
+        row |= {**columns(wanted), "created": now}
+        _see_number(connection, person)
+        insert = definitions.insert().values(row).returning(definitions)
+        return records.definition(connection.execute(insert).one())
+    if before.spec == wanted:
+        return records.definition(before)
+    if not replace:
+        raise taken(before.kind, name, before.id, "definition-exists")
+    disks.follow(connection, before.id, person, wanted)
+    update = definitions.update().where(definitions.c.id == before.id).values(columns(wanted))
+    return records.definition(connection.execute(update.returning(definitions)).one())
 
 
 def _see_number(connection: Connection, owner: str) -> None:

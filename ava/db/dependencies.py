@@ -8,8 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, exists, func, select
 
 from ava.db.lookup import Lock, run_row
-from ava.db.tables import runs
-from ava.db.tables_services import predecessors
+from ava.db.tables import predecessors, runs
 from ava.domain.model import Outcome, Phase
 from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem, conflict

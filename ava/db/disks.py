@@ -10,8 +10,7 @@ from sqlalchemy import Connection, Row, func, or_, select
 
 from ava.db.base import Base, reading, writing
 from ava.db.lookup import Lock, definition_row, group_row, user_row
-from ava.db.tables import definitions, members
-from ava.db.tables_workbenches import disks
+from ava.db.tables import definitions, disks, members
 from ava.db.types import phrased
 from ava.domain.amounts import number
 from ava.domain.disks import Disk
@@ -63,17 +62,17 @@ def of_group(connection: Connection, group: str) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-class DiskStore(Base):
+class Disks(Base):
     """Disks."""
 
     @reading
-    def disk(self, connection: Connection, definition: str) -> Disk | None:
+    def get(self, connection: Connection, definition: str) -> Disk | None:
         """Return a workbench's disk; None where it has none yet: the first start makes it."""
         row = connection.execute(_all().where(disks.c.definition == definition)).one_or_none()
         return None if row is None else _disk(row)
 
     @reading
-    def open_disks(self, connection: Connection, cluster: str) -> Sequence[Disk]:
+    def list_open(self, connection: Connection, cluster: str) -> Sequence[Disk]:
         """Return the disks of a cluster about which something is to be done or to be seen, oldest first."""
         due = or_(
             disks.c.wanted != disks.c.size,
@@ -85,7 +84,7 @@ class DiskStore(Base):
         return [_disk(row) for row in connection.execute(query)]
 
     @writing
-    def grow_disk(self, connection: Connection, definition: str, size: int) -> None:
+    def grow(self, connection: Connection, definition: str, size: int) -> None:
         """Have a workbench's disk be larger: now where it is made, else at the first start. Less than it has is refused."""
         # The owner first (lookup.py: the order): membership does not change meanwhile.
         owner = user_row(connection, definition_row(connection, definition).owner, Lock.SHARE).name
@@ -106,7 +105,7 @@ class DiskStore(Base):
         connection.execute(changed.values(columns(what.spec | {"disk": size})))
 
     @writing
-    def disk_seen(
+    def record(
         self,
         connection: Connection,
         definition: str,
@@ -132,7 +131,7 @@ class DiskStore(Base):
         connection.execute(disks.update().where(disks.c.definition == definition).values(seen))
 
     @writing
-    def disk_gone(self, connection: Connection, definition: str) -> None:
+    def delete(self, connection: Connection, definition: str) -> None:
         """Forget the disk of a deleted workbench, of which nothing is left; its group may have others for it."""
         connection.execute(disks.delete().where(disks.c.definition == definition))
 

@@ -13,8 +13,7 @@ from sqlalchemy import Connection, Row, select
 
 from ava.db.data_sets import readable_by
 from ava.db.lookup import Lock, run_row, user_row
-from ava.db.tables import members
-from ava.db.tables_folders import data_sets, holds
+from ava.db.tables import data_sets, holds, members
 from ava.domain.model import UserState
 from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, Row, select
 
-from ava.db import tables_folders as tables
+from ava.db import tables
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.data_sets import record
-from ava.db.tables_folders import data_sets
+from ava.db.tables import data_sets
 from ava.db.types import phrased
 from ava.domain.data_sets import DataSet, ExternalSource
 from ava.domain.phrases import Phrase, from_document
 from ava.domain.problems import Problem
 
 
-class ExternalSourceStore(Base):
+class ExternalSources(Base):
     """What was seen of data sets."""
 
     @reading
-    def sources(self, connection: Connection, kind: str) -> Sequence[DataSet]:
+    def list(self, connection: Connection, kind: str) -> Sequence[DataSet]:
         """Return the data sets of a kind of source of which something may be there, deleted ones among them."""
         query = select(data_sets).where(
             data_sets.c.removed.is_(None), data_sets.c.source["kind"].as_string() == kind
@@ -28,12 +28,12 @@ class ExternalSourceStore(Base):
         return [record(row) for row in connection.execute(query.order_by(data_sets.c.id))]
 
     @reading
-    def elsewhere(self, connection: Connection, id: str) -> ExternalSource:
+    def get(self, connection: Connection, id: str) -> ExternalSource:
         """Return what was last seen of a data set whose bytes lie elsewhere."""
         return _seen(connection, id)
 
     @writing
-    def external_source_reported(self, connection: Connection, seen: ExternalSource) -> None:
+    def record(self, connection: Connection, seen: ExternalSource) -> None:
         """Keep what was seen of it."""
         new = {
             "volume": seen.volume,

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Row, func, select
 
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.lookup import Lock, user_row
-from ava.db.tables import groups, numbers, users
-from ava.db.tables_folders import data_sets, folders
+from ava.db.outbox import enqueue
+from ava.db.tables import data_sets, folders, groups, numbers, users
 from ava.db.types import plain
 from ava.domain.data_sets import FolderSpec
 from ava.domain.folders import Folder, FolderKind
@@ -21,34 +21,34 @@ _FILE_SYSTEM = "file-system"
 """Row of the table of numbers with the number of the file system that the folders lie on."""
 
 
-class FolderStore(Base):
+class Folders(Base):
     """Folders."""
 
     @writing
-    def file_system(self, connection: Connection, id: int) -> int:
+    def set_file_system(self, connection: Connection, id: int) -> int:
         """Return the number of the file system that this database's folders lie on; the first one that is said stays."""
         first = upsert(connection, numbers).values(name=_FILE_SYSTEM, last=id).on_conflict_do_nothing()
         connection.execute(first)
         return int(connection.execute(_known()).scalar_one())
 
     @reading
-    def known_file_system(self, connection: Connection) -> int | None:
+    def file_system(self, connection: Connection) -> int | None:
         """Return that number, None where none was said yet."""
         return connection.execute(_known()).scalar()
 
     @reading
-    def wanted_folder(self, connection: Connection, kind: FolderKind, name: str) -> FolderSpec | None:
+    def get_spec(self, connection: Connection, kind: FolderKind, name: str) -> FolderSpec | None:
         """Return how one folder has to be; None for one that nobody wants (any more)."""
         row = connection.execute(_WANTED[FolderKind(kind)](name)).one_or_none()
         return None if row is None else _MADE[FolderKind(kind)](row)
 
     @reading
-    def wanted_folders(self, connection: Connection) -> Sequence[FolderSpec]:
+    def list_specs(self, connection: Connection) -> Sequence[FolderSpec]:
         """Return how all folders have to be."""
         return [_MADE[kind](row) for kind in FolderKind for row in connection.execute(_WANTED[kind](None))]
 
     @writing
-    def folder_reported(self, connection: Connection, folder: Folder) -> None:
+    def record(self, connection: Connection, folder: Folder) -> None:
         """Keep what was seen of a folder; ``made`` stays as it was first said."""
         row: dict[str, Any] = {
             "kind": folder.kind,
@@ -71,7 +71,7 @@ class FolderStore(Base):
         connection.execute(put.on_conflict_do_update(index_elements=["kind", "name"], set_=new))
 
     @reading
-    def folder(self, connection: Connection, kind: FolderKind, name: str) -> Folder:
+    def get(self, connection: Connection, kind: FolderKind, name: str) -> Folder:
         """Return what was last seen of a folder; one that nobody has seen has no ``made``."""
         query = select(folders).where(folders.c.kind == FolderKind(kind), folders.c.name == name)
         row = connection.execute(query).one_or_none()
@@ -88,7 +88,7 @@ class FolderStore(Base):
         """Choose the limit of a user's home."""
         name = user_row(connection, user, Lock.NO_KEY_UPDATE).name
         connection.execute(users.update().where(users.c.name == name).values(quota_storage=quota))
-        self.enqueue(connection, now, "user-changed", name, Topic.STORAGE)
+        enqueue(connection, now, "user-changed", name, Topic.STORAGE)
 
 
 def _known() -> Any:

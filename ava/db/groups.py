@@ -8,8 +8,9 @@ from datetime import datetime
 from sqlalchemy import Connection, and_, func, select
 
 from ava.db import disks, records
-from ava.db.base import Base, page, reading, refuse, upsert, writing
+from ava.db.base import Base, new_id, page, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, group_row, user_name, user_row
+from ava.db.outbox import enqueue
 from ava.db.tables import groups, members, runs, users
 from ava.db.users import next_number
 from ava.domain.model import Group, Page, Phase, Quota, Topic, User
@@ -20,11 +21,11 @@ from ava.domain.quota import below_use, quota_problems
 from ava.domain.resources import FIELDS
 
 
-class GroupStore(Base):
+class Groups(Base):
     """Groups: who shares what."""
 
     @writing
-    def add_group(self, connection: Connection, name: str, quota: Quota, now: datetime) -> Group:
+    def create(self, connection: Connection, name: str, quota: Quota, now: datetime) -> Group:
         """Store a group with the next free gid."""
         refuse([*person_problems(name, "name"), *quota_problems(quota, "quota")])
         before = connection.execute(select(groups.c.deleted).where(groups.c.name == name)).one_or_none()
@@ -39,23 +40,23 @@ class GroupStore(Base):
                 found=name,
             )
         row = {
-            "id": self.new_id("g", now),
+            "id": new_id("g", now),
             "name": name,
             "gid": next_number(connection, "gid"),
             "created": now,
         }
         insert = groups.insert().values(**row, **records.limits(quota, groups)).returning(groups)
         stored = connection.execute(insert).one()
-        self.enqueue(connection, now, "group-changed", name, Topic.OPERATOR, Topic.STORAGE)
+        enqueue(connection, now, "group-changed", name, Topic.OPERATOR, Topic.STORAGE)
         return records.group(stored)
 
     @reading
-    def group(self, connection: Connection, name: str) -> Group:
+    def get(self, connection: Connection, name: str) -> Group:
         """Return a group by name or id, with what it uses."""
         return records.group(group_row(connection, name))
 
     @reading
-    def groups(
+    def list(
         self,
         connection: Connection,
         *,
@@ -90,13 +91,11 @@ class GroupStore(Base):
             refuse(below_use(quota, used, Phrase("group {name}", name=row.name)), 409)
             # Between the two statements a run has ended: now it fits.
             changed = connection.execute(update.returning(groups)).one()
-        self.enqueue(
-            connection, now, "group-changed", row.name, Topic.OPERATOR, Topic.SCHEDULER, Topic.STORAGE
-        )
+        enqueue(connection, now, "group-changed", row.name, Topic.OPERATOR, Topic.SCHEDULER, Topic.STORAGE)
         return records.group(changed)
 
     @writing
-    def delete_group(self, connection: Connection, group: str, now: datetime) -> None:
+    def delete(self, connection: Connection, group: str, now: datetime) -> None:
         """Remove a group. 409 while it has members or runs that are not finished; its charges stay."""
         name = group_row(connection, group, Lock.UPDATE).name
         people = connection.execute(
@@ -120,7 +119,7 @@ class GroupStore(Base):
                 wanted=Phrase("none"),
             )
         connection.execute(groups.update().where(groups.c.name == name).values(deleted=now))
-        self.enqueue(connection, now, "group-changed", name, Topic.OPERATOR, deleted=True)
+        enqueue(connection, now, "group-changed", name, Topic.OPERATOR, deleted=True)
 
     @writing
     def add_member(self, connection: Connection, group: str, user: str, now: datetime) -> None:
@@ -133,7 +132,7 @@ class GroupStore(Base):
             return
         if person.default_group is None:
             connection.execute(users.update().where(users.c.name == person.name).values(default_group=name))
-        self.enqueue(connection, now, "group-changed", name, Topic.OPERATOR)
+        enqueue(connection, now, "group-changed", name, Topic.OPERATOR)
 
     @writing
     def remove_member(self, connection: Connection, group: str, user: str, now: datetime) -> None:
@@ -151,7 +150,7 @@ class GroupStore(Base):
             connection.execute(
                 users.update().where(users.c.name == person.name).values(default_group=default)
             )
-        self.enqueue(connection, now, "group-changed", name, Topic.OPERATOR)
+        enqueue(connection, now, "group-changed", name, Topic.OPERATOR)
 
     @reading
     def members(self, connection: Connection, group: str) -> Sequence[User]:

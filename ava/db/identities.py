@@ -9,8 +9,7 @@ from sqlalchemy import Connection, select
 from ava.db import records
 from ava.db.base import Base, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, user_row
-from ava.db.tables import users
-from ava.db.tables_identities import identities, spent
+from ava.db.tables import identities, users
 from ava.domain.model import User
 from ava.domain.phrases import Phrase
 from ava.domain.problems import Problem, conflict
@@ -19,11 +18,11 @@ ISSUER, SUBJECT = 500, 255
 """Characters; a subject is no longer (OpenID Connect Core, 2)."""
 
 
-class IdentityStore(Base):
-    """Identities, and what may be used once alone."""
+class Identities(Base):
+    """Identities."""
 
     @reading
-    def identified(self, connection: Connection, issuer: str, subject: str) -> User | None:
+    def find(self, connection: Connection, issuer: str, subject: str) -> User | None:
         """Return whose identity at a login service it is; None for nobody's."""
         query = select(users).join(identities, identities.c.user_name == users.c.name)
         row = connection.execute(
@@ -56,14 +55,6 @@ class IdentityStore(Base):
                 wanted=Phrase("its own"),
             )
         identify(connection, row.name, (issuer, subject), now)
-
-    @writing
-    def use_nonce(self, connection: Connection, digest: str, until: datetime) -> bool:
-        """Use up what is good for once; False where it was used before. It is remembered until that time."""
-        put = upsert(connection, spent).values(digest=digest, until=until)
-        # The number of rows is not told of an INSERT by every driver; what was written is.
-        put = put.on_conflict_do_nothing(index_elements=["digest"])
-        return connection.execute(put.returning(spent.c.digest)).one_or_none() is not None
 
 
 def identify(connection: Connection, name: str, identity: tuple[str, str], now: datetime) -> None:

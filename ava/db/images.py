@@ -13,19 +13,18 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, func, not_, select
 
 from ava.db.base import Base, reading, upsert, writing
-from ava.db.tables import definitions, runs
-from ava.db.tables_images import image_deletions
+from ava.db.tables import definitions, image_deletions, runs
 from ava.domain.model import ImageUse, Phase
 
 START = "start-"
 """How the id of a row begins by which a start claims a repository."""
 
 
-class ImageStore(Base):
+class Images(Base):
     """Uses and deletions of images."""
 
     @reading
-    def image_uses(self, connection: Connection, text: str) -> Sequence[ImageUse]:
+    def uses(self, connection: Connection, text: str) -> Sequence[ImageUse]:
         """Return the runs that have not finished, and the definitions, in whose image's name a text stands."""
         kept = {
             "run": (runs, runs.c.phase != Phase.FINISHED),
@@ -42,42 +41,41 @@ class ImageStore(Base):
         return found
 
     @writing
-    def delete_image(self, connection: Connection, id: str, repository: str, until: datetime) -> None:
+    def begin_deletion(self, connection: Connection, id: str, repository: str, until: datetime) -> None:
         """Write that an image of a repository is being deleted, until that time at most; again: until a later one."""
         put = upsert(connection, image_deletions).values(id=id, repository=repository, until=until)
         put = put.on_conflict_do_update(index_elements=["id"], set_={"until": put.excluded.until})
         connection.execute(put)
 
     @writing
-    def image_deleted(self, connection: Connection, id: str) -> None:
+    def end_deletion(self, connection: Connection, id: str) -> None:
         """Write that it is deleted, or stays."""
         connection.execute(image_deletions.delete().where(image_deletions.c.id == id))
 
     @reading
-    def images_go(self, connection: Connection, repository: str, now: datetime) -> bool:
+    def is_being_deleted(self, connection: Connection, repository: str, now: datetime) -> bool:
         """Whether an image of a repository is being deleted."""
         start = image_deletions.c.id.startswith(START, autoescape=True)
-        return self._is_there(connection, repository, now, not_(start))
+        return _is_there(connection, repository, now, not_(start))
 
     @writing
-    def claim_image(self, connection: Connection, id: str, repository: str, until: datetime) -> None:
+    def claim(self, connection: Connection, id: str, repository: str, until: datetime) -> None:
         """Write that a run of a repository's image is being started, until that time at most."""
         row = {"id": f"{START}{id}", "repository": repository, "until": until}
         connection.execute(image_deletions.insert().values(row))
 
     @writing
-    def release_image(self, connection: Connection, id: str) -> None:
+    def release(self, connection: Connection, id: str) -> None:
         """Write that a start is done, or was refused."""
         connection.execute(image_deletions.delete().where(image_deletions.c.id == f"{START}{id}"))
 
     @reading
-    def image_claimed(self, connection: Connection, repository: str, now: datetime) -> bool:
+    def is_claimed(self, connection: Connection, repository: str, now: datetime) -> bool:
         """Whether a run of a repository's image is being started."""
         start = image_deletions.c.id.startswith(START, autoescape=True)
-        return self._is_there(connection, repository, now, start)
+        return _is_there(connection, repository, now, start)
 
-    def _is_there(
-        self, connection: Connection, repository: str, now: datetime, which: ColumnElement[bool]
-    ) -> bool:
-        mine = image_deletions.c.repository == repository, image_deletions.c.until > now, which
-        return bool(connection.execute(select(func.count()).where(*mine)).scalar_one())
+
+def _is_there(connection: Connection, repository: str, now: datetime, which: ColumnElement[bool]) -> bool:
+    mine = image_deletions.c.repository == repository, image_deletions.c.until > now, which
+    return bool(connection.execute(select(func.count()).where(*mine)).scalar_one())

@@ -9,16 +9,15 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, or_, select
 
 from ava.db import entitlement, records
-from ava.db.base import reading, refuse, writing
+from ava.db.base import Base, reading, refuse, writing
 from ava.db.lookup import Lock, group_row, run_row
+from ava.db.outbox import enqueue
 from ava.db.queues import queue_row
 from ava.db.quotas import charge, release
-from ava.db.service_addresses import NAMED, ServiceAddressStore, of_new_run, of_row
-from ava.db.tables import runs
-from ava.db.tables_services import revisions, services
+from ava.db.tables import revisions, runs, services
 from ava.db.types import phrased, plain
 from ava.domain.model import Kind, Phase, Run, Topic
-from ava.domain.model_services import Service, clamp, same_pods
+from ava.domain.model_services import Service, address, clamp, former_address, same_pods
 from ava.domain.outline import columns, size_problems
 from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict, missing
@@ -34,6 +33,10 @@ BEHIND = {"group_name": {"group-quota", "quota-used-up"}, "queue": {"queue-quota
 """For what of its group or its queue an earlier run may wait whose turn comes before a service's growth."""
 
 
+NAMED = select(services, runs.c.owner, runs.c.name).join(runs, runs.c.id == services.c.run)
+"""Rows of services with what their former addresses are made of."""
+
+
 class _Waits(Exception):
     """What is asked for has no room; raised so that the transaction is undone."""
 
@@ -42,11 +45,11 @@ class _Waits(Exception):
         self.problems = problems
 
 
-class ModelServiceStore(ServiceAddressStore):
+class ModelServices(Base):
     """Services, beside what they have as runs."""
 
     @reading
-    def service(self, connection: Connection, run: str) -> Service:
+    def get(self, connection: Connection, run: str) -> Service:
         """Return what is wanted of a service's run; 404 where the run is none."""
         return _service(_row(connection, run))
 
@@ -56,81 +59,17 @@ class ModelServiceStore(ServiceAddressStore):
         return _revision(connection, run, number)
 
     @writing
-    def update_service(self, connection: Connection, run: str, spec: Mapping[str, Any], now: datetime) -> Run:
+    def update(self, connection: Connection, run: str, spec: Mapping[str, Any], now: datetime) -> Run:
         """Give a service another definition. The same again changes nothing.
 
         What makes the same pods as the settled revision takes an update back; only the number of replicas, bounds and
         access need no further revision. 409 for one that ends, or whose owner has lost the group or a data set of it;
         422 for what can never fit.
         """
-        return self._update_service(connection, run, spec, now)
-
-    def _update_service(
-        self, connection: Connection, run: str, spec: Mapping[str, Any], now: datetime
-    ) -> Run:
-        person, row = entitlement.locked(connection, run)
-        known = _row(connection, run)
-        if row.phase == Phase.FINISHED or row.stop is not None:
-            raise _ended(row)
-        refuse(entitlement.growth(connection, person, row), 409)
-        if fixed := [name for name in FIXED if spec.get(name) != row.spec.get(name)]:
-            raise conflict(
-                "service-fixed",
-                Phrase("{fields} of a service cannot change while it runs.", fields=", ".join(fixed)),
-                f"spec.{fixed[0]}",
-                Phrase("Leave it as it is, or stop the service and start it again."),
-                found=str(spec.get(fixed[0]))[:200],
-                wanted=str(row.spec.get(fixed[0]))[:200],
-            )
-        wanted = _replicas(spec) if _scaling(spec) is None else clamp(known.wanted, _scaling(spec))
-        target = self._target(connection, row, known, spec, now)
-        if target == known.target and wanted == known.wanted and row.spec == _with(spec, wanted):
-            return records.run(row)
-        asks = _each(spec).times(wanted)
-        refuse([*asks_problems(asks), *size_problems(spec)])
-        group, queue = group_row(connection, row.group_name), queue_row(connection, row.queue)
-        refuse(
-            [
-                *never_fits(asks, records.quota(group), Phrase("group {name}", name=group.name)),
-                *never_fits(asks, records.quota(queue), Phrase("queue {name}", name=queue.name)),
-            ]
-        )
-        changes: dict[str, Any] = {"target": target, "wanted": wanted}
-        if target != known.target:
-            changes["since"] = now
-        queued = row.phase == Phase.QUEUED
-        if queued:
-            changes["settled"] = target
-        connection.execute(services.update().where(services.c.run == run).values(changes))
-        change: dict[str, Any] = {**columns(_with(spec, wanted)), "attempt": target}
-        change |= asks._asdict() if queued else {}
-        change["priority"] = spec.get("priority", row.priority)
-        after = connection.execute(runs.update().where(runs.c.id == run).values(change).returning(runs)).one()
-        topic, kind = (Topic.SCHEDULER, "run-queued") if queued else (Topic.OPERATOR, "run-admitted")
-        self.enqueue(connection, now, kind, run, topic, attempt=target)
-        return records.run(after)
-
-    def _target(
-        self,
-        connection: Connection,
-        row: Row[Any],
-        known: Row[Any],
-        spec: Mapping[str, Any],
-        now: datetime,
-    ) -> int:
-        """Return the revision that makes such pods, a new one where neither the target nor the settled one does."""
-        for number in (known.target, known.settled):
-            if same_pods(dict(_revision(connection, row.id, number)), dict(spec)):
-                return int(number)
-        last = select(func.max(revisions.c.revision)).where(revisions.c.run == row.id)
-        number = int(connection.execute(last).scalar_one()) + 1
-        connection.execute(
-            revisions.insert().values(run=row.id, revision=number, spec=dict(spec), created=now)
-        )
-        return number
+        return update_service(connection, run, spec, now)
 
     @writing
-    def scale_service(self, connection: Connection, run: str, count: int, now: datetime) -> Service:
+    def scale(self, connection: Connection, run: str, count: int, now: datetime) -> Service:
         """Set how many replicas are wanted; 422 outside of the definition's bounds, 409 for one that ends.
 
         More than there are is 409 too where the owner has lost the group or a data set of it (entitlement.py). Whether
@@ -161,18 +100,18 @@ class ModelServiceStore(ServiceAddressStore):
             update = services.update().where(services.c.run == run)
             connection.execute(update.values(wanted=count, scaled=now))
             connection.execute(runs.update().where(runs.c.id == run).values(columns(_with(row.spec, count))))
-            self.enqueue(connection, now, "run-admitted", run, Topic.OPERATOR, attempt=row.attempt)
+            enqueue(connection, now, "run-admitted", run, Topic.OPERATOR, attempt=row.attempt)
         return _service(_row(connection, run))
 
     @writing
-    def settle_service(self, connection: Connection, run: str, revision: int, now: datetime) -> None:
+    def settle(self, connection: Connection, run: str, revision: int, now: datetime) -> None:
         """Keep that all replicas are of a revision and ready."""
         run_row(connection, run, Lock.NO_KEY_UPDATE)
         same = services.c.run == run, services.c.target == revision
         connection.execute(services.update().where(*same).values(settled=revision))
 
     @writing
-    def service_trouble(self, connection: Connection, run: str, trouble: str, now: datetime) -> None:
+    def set_trouble(self, connection: Connection, run: str, trouble: str, now: datetime) -> None:
         """Keep why a service does not come to what is wanted, empty for nothing; its owner is told once of each."""
         run_row(connection, run, Lock.NO_KEY_UPDATE)
         text = plain(trouble, 1000)
@@ -180,7 +119,7 @@ class ModelServiceStore(ServiceAddressStore):
             return
         connection.execute(services.update().where(services.c.run == run).values(phrased("trouble", text)))
         if text:
-            self.enqueue(connection, now, "run-trouble", run, Topic.NOTICE, reason=text)
+            enqueue(connection, now, "run-trouble", run, Topic.NOTICE, reason=text)
 
     def recharge(self, run: str, amount: Resources, now: datetime) -> Sequence[Problem]:
         """Charge another amount for a service from now on; return why not, empty when done.
@@ -215,7 +154,15 @@ class ModelServiceStore(ServiceAddressStore):
             raise _Waits(problems)
         if before.lacking(amount):
             # Others may have been waiting for what was given back.
-            self.enqueue(connection, now, "run-changed", id, Topic.SCHEDULER)
+            enqueue(connection, now, "run-changed", id, Topic.SCHEDULER)
+
+    @reading
+    def addresses(self, connection: Connection) -> Mapping[str, str]:
+        """Return the group of each admitted service, by the first label of the service's host name."""
+        query = select(services.c.address, runs.c.owner, runs.c.name, runs.c.group_name)
+        query = query.join(runs, runs.c.id == services.c.run)
+        query = query.where(runs.c.kind == Kind.SERVICE.value, runs.c.phase == Phase.ADMITTED.value)
+        return {_address(row): row.group_name for row in connection.execute(query.order_by(runs.c.id))}
 
 
 def begin(connection: Connection, row: Row[Any], now: datetime) -> None:
@@ -225,7 +172,82 @@ def begin(connection: Connection, row: Row[Any], now: datetime) -> None:
     connection.execute(revisions.insert().values(run=row.id, revision=0, spec=row.spec, created=now))
     wanted = clamp(_replicas(row.spec), _scaling(row.spec))
     made = {"run": row.id, "wanted": wanted, "target": 0, "settled": 0, "since": now, "scaled": now}
-    connection.execute(services.insert().values(**made, address=of_new_run(connection, row)))
+    connection.execute(services.insert().values(**made, address=_new_address(connection, row)))
+
+
+def update_service(connection: Connection, run: str, spec: Mapping[str, Any], now: datetime) -> Run:
+    """Give a service another definition, within a transaction (``ModelServices.update``)."""
+    person, row = entitlement.locked(connection, run)
+    known = _row(connection, run)
+    if row.phase == Phase.FINISHED or row.stop is not None:
+        raise _ended(row)
+    refuse(entitlement.growth(connection, person, row), 409)
+    if fixed := [name for name in FIXED if spec.get(name) != row.spec.get(name)]:
+        raise conflict(
+            "service-fixed",
+            Phrase("{fields} of a service cannot change while it runs.", fields=", ".join(fixed)),
+            f"spec.{fixed[0]}",
+            Phrase("Leave it as it is, or stop the service and start it again."),
+            found=str(spec.get(fixed[0]))[:200],
+            wanted=str(row.spec.get(fixed[0]))[:200],
+        )
+    wanted = _replicas(spec) if _scaling(spec) is None else clamp(known.wanted, _scaling(spec))
+    target = _target(connection, row, known, spec, now)
+    if target == known.target and wanted == known.wanted and row.spec == _with(spec, wanted):
+        return records.run(row)
+    asks = _each(spec).times(wanted)
+    refuse([*asks_problems(asks), *size_problems(spec)])
+    group, queue = group_row(connection, row.group_name), queue_row(connection, row.queue)
+    refuse(
+        [
+            *never_fits(asks, records.quota(group), Phrase("group {name}", name=group.name)),
+            *never_fits(asks, records.quota(queue), Phrase("queue {name}", name=queue.name)),
+        ]
+    )
+    changes: dict[str, Any] = {"target": target, "wanted": wanted}
+    if target != known.target:
+        changes["since"] = now
+    queued = row.phase == Phase.QUEUED
+    if queued:
+        changes["settled"] = target
+    connection.execute(services.update().where(services.c.run == run).values(changes))
+    change: dict[str, Any] = {**columns(_with(spec, wanted)), "attempt": target}
+    change |= asks._asdict() if queued else {}
+    change["priority"] = spec.get("priority", row.priority)
+    after = connection.execute(runs.update().where(runs.c.id == run).values(change).returning(runs)).one()
+    topic, kind = (Topic.SCHEDULER, "run-queued") if queued else (Topic.OPERATOR, "run-admitted")
+    enqueue(connection, now, kind, run, topic, attempt=target)
+    return records.run(after)
+
+
+def _target(
+    connection: Connection,
+    row: Row[Any],
+    known: Row[Any],
+    spec: Mapping[str, Any],
+    now: datetime,
+) -> int:
+    """Return the revision that makes such pods, a new one where neither the target nor the settled one does."""
+    for number in (known.target, known.settled):
+        if same_pods(dict(_revision(connection, row.id, number)), dict(spec)):
+            return int(number)
+    last = select(func.max(revisions.c.revision)).where(revisions.c.run == row.id)
+    number = int(connection.execute(last).scalar_one()) + 1
+    connection.execute(revisions.insert().values(run=row.id, revision=number, spec=dict(spec), created=now))
+    return number
+
+
+def _address(row: Any) -> str:
+    """Return the label of a service, from a row with its address, and its run's owner and name."""
+    return str(row.address or former_address(row.owner, row.name))
+
+
+def _new_address(connection: Connection, row: Row[Any]) -> str | None:
+    """Return what is kept as the address of a service's new run: that of its last run, a new one where it has none."""
+    query = select(services.c.address).join(runs, runs.c.id == services.c.run)
+    query = query.where(runs.c.definition == row.definition).order_by(services.c.run.desc()).limit(1)
+    before = connection.execute(query).one_or_none()
+    return address(row.owner, row.name) if before is None else before.address
 
 
 def _earlier(connection: Connection, row: Row[Any]) -> Problem | None:
@@ -270,7 +292,7 @@ def _revision(connection: Connection, run: str, number: int) -> Mapping[str, Any
 
 def _service(row: Row[Any]) -> Service:
     known = row.run, row.wanted, row.target, row.settled, row.since, row.scaled, row.trouble
-    return Service(*known, of_row(row))
+    return Service(*known, _address(row))
 
 
 def _ended(row: Row[Any]) -> ApiError:

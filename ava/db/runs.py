@@ -9,10 +9,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 
 from ava.db import data_set_locks, dependencies, disks, entitlement, records
-from ava.db.base import Base, check_limit, outlined, page, reading, refuse, upsert, writing
+from ava.db.base import Base, check_limit, new_id, outlined, page, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
 from ava.db.model_services import begin
-from ava.db.pool_uses import pools_of
+from ava.db.outbox import enqueue
+from ava.db.pools import pools_of
 from ava.db.queues import queue_row
 from ava.db.quotas import charge, release
 from ava.db.submit_checks import already_running, check_may_run, check_submission, running
@@ -38,11 +39,11 @@ class _Waits(Exception):
         self.problems = problems
 
 
-class RunStore(Base):
+class Runs(Base):
     """Runs of definitions."""
 
     @writing
-    def submit(
+    def create(
         self,
         connection: Connection,
         definition: str,
@@ -64,7 +65,7 @@ class RunStore(Base):
         already, a definition that is deleted, a key that was used for another definition; 422 for what is more than the
         group's or the queue's whole quota, which could never be admitted.
         """
-        return self._submit(
+        return create_run(
             connection,
             definition,
             key,
@@ -77,87 +78,13 @@ class RunStore(Base):
             after=after,
         )
 
-    def _submit(
-        self,
-        connection: Connection,
-        definition: str,
-        key: str,
-        now: datetime,
-        *,
-        asks: Resources,
-        spec: Mapping[str, Any],
-        queue: str,
-        priority: int,
-        cluster: str,
-        after: Sequence[str] = (),
-        document: Mapping[str, Any] | None = None,
-    ) -> Run:
-        """Create a run, or return that of the same key.
-
-        With ``document``, the definition as the user wrote it, before the site filled in image and command, a key
-        whose run was made from another definition is refused.
-        """
-        refuse([*check_submission(asks, key, priority, cluster), *size_problems(spec)])
-        owner = definition_row(connection, definition).owner
-        if (before := _submitted(connection, owner, key)) is not None:
-            return _same(before, definition, key, spec, document)
-        person = user_row(connection, owner, Lock.SHARE)
-        what = definition_row(connection, definition, Lock.KEY_SHARE)
-        try:
-            check_may_run(connection, person, what)
-        except ApiError:
-            # What is in the way may be the run that the same request, sent twice, has made meanwhile.
-            if (before := _submitted(connection, owner, key)) is not None:
-                return _same(before, definition, key, spec, document)
-            raise
-        home = disks.want(connection, what, person, spec, cluster, now)
-        group = group_row(connection, home or person.default_group, Lock.KEY_SHARE)
-        line = queue_row(connection, queue, Lock.KEY_SHARE)
-        refuse(
-            [
-                *never_fits(asks, records.quota(group), Phrase("group {name}", name=group.name)),
-                *never_fits(asks, records.quota(line), Phrase("queue {name}", name=line.name)),
-            ]
-        )
-        row = {
-            "id": self.new_id("r", now),
-            "definition": what.id,
-            "kind": what.kind,
-            "name": what.name,
-            "owner": owner,
-            "group_name": group.name,
-            "queue": line.name,
-            "priority": priority,
-            "cluster": cluster,
-            "key": key,
-            **columns(spec),
-            **asks._asdict(),
-            "phase": Phase.QUEUED,
-            "created": now,
-            "waits_for": [],
-        }
-        insert = upsert(connection, runs).values(row).on_conflict_do_nothing()
-        made = connection.execute(insert.returning(runs)).one_or_none()
-        if made is None:
-            before = _submitted(connection, owner, key)
-            if before is None:
-                raise already_running(what, running(connection, what) or "")
-            return _same(before, definition, key, spec, document)
-        data_set_locks.request(connection, made.id, owner, spec)
-        begin(connection, made, now)
-        if reasons := dependencies.wait_for(connection, made.id, after):
-            update = runs.update().where(runs.c.id == made.id).values(waits_for=reasons)
-            made = connection.execute(update.returning(runs)).one()
-        self.enqueue(connection, now, "run-queued", made.id, Topic.SCHEDULER)
-        return records.run(made)
-
     @reading
-    def run(self, connection: Connection, id: str) -> Run:
+    def get(self, connection: Connection, id: str) -> Run:
         """Return a run."""
         return records.run(run_row(connection, id))
 
     @reading
-    def runs(
+    def list(
         self,
         connection: Connection,
         *,
@@ -245,7 +172,7 @@ class RunStore(Base):
         if cluster is not None and row.cluster == "any":
             changes["cluster"] = cluster
         connection.execute(runs.update().where(runs.c.id == id).values(changes))
-        self.enqueue(connection, now, "run-admitted", id, Topic.OPERATOR, attempt=row.attempt)
+        enqueue(connection, now, "run-admitted", id, Topic.OPERATOR, attempt=row.attempt)
         if problems := data_set_locks.acquire(connection, id, row.owner, now) or charge(connection, row, now):
             raise _Waits(problems)
 
@@ -259,8 +186,8 @@ class RunStore(Base):
         report = {"stop": now, **phrased("reason", reason)}
         asked = connection.execute(runs.update().where(runs.c.id == run).values(report).returning(runs)).one()
         if row.phase == Phase.QUEUED:
-            return self._finish(connection, asked, Outcome.STOPPED, reason, now)
-        self.enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
+            return _finish(connection, asked, Outcome.STOPPED, reason, now)
+        enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
         return records.run(asked)
 
     @writing
@@ -283,7 +210,7 @@ class RunStore(Base):
             )
         update = runs.update().where(runs.c.id == run).values(attempt=attempt + 1)
         after = connection.execute(update.returning(runs)).one()
-        self.enqueue(connection, now, "run-admitted", run, Topic.OPERATOR, attempt=attempt + 1)
+        enqueue(connection, now, "run-admitted", run, Topic.OPERATOR, attempt=attempt + 1)
         return records.run(after)
 
     @writing
@@ -295,10 +222,10 @@ class RunStore(Base):
         row = run_row(connection, run, Lock.NO_KEY_UPDATE)
         if row.phase == Phase.FINISHED:
             return records.run(row)
-        return self._finish(connection, row, Outcome(outcome), plain(reason) or records.reason(row), now)
+        return _finish(connection, row, Outcome(outcome), plain(reason) or records.reason(row), now)
 
     @writing
-    def waits_for(self, connection: Connection, run: str, reasons: Sequence[Problem]) -> None:
+    def set_waits_for(self, connection: Connection, run: str, reasons: Sequence[Problem]) -> None:
         """Keep why a run waits, for people alone; a finished run waits for nothing."""
         row = run_row(connection, run)
         messages = [_kept(reason) for reason in reasons[:MOST_REASONS]]
@@ -306,37 +233,108 @@ class RunStore(Base):
             update = runs.update().where(runs.c.id == run, runs.c.phase != Phase.FINISHED)
             connection.execute(update.values(waits_for=messages))
 
-    def _finish(
-        self, connection: Connection, row: Row[Any], outcome: Outcome, reason: str, now: datetime
-    ) -> Run:
-        ended = {
-            "phase": Phase.FINISHED,
-            "finished": now,
-            "outcome": outcome,
-            **phrased("reason", reason),
-            "waits_for": [],
-        }
-        after = connection.execute(
-            runs.update().where(runs.c.id == row.id).values(ended).returning(runs)
-        ).one()
-        charged = row.phase == Phase.ADMITTED
-        topics = [Topic.SCHEDULER, Topic.NOTICE, *([Topic.OPERATOR] if charged else [])]
-        self.enqueue(connection, now, "run-finished", row.id, *topics, outcome=outcome.value)
-        for follower in dependencies.followers(connection, row.id):
-            if outcome is Outcome.SUCCEEDED:
-                dependencies.start_followers(connection, follower)
-            else:
-                self._finish(connection, follower, Outcome.ABORTED, dependencies.failed(after), now)
-        data_set_locks.release(connection, row.id)
-        if charged:
-            release(connection, row.id, now)
-        return records.run(after)
-
 
 def _kept(reason: Problem) -> Any:
     """Return a reason as it is kept; in English alone where the phrases are too much."""
     whole = plain_document(reason.as_stored(), 1000)
     return plain_document(reason.as_dict(), 1000) if "left_out" in whole else whole
+
+
+def create_run(
+    connection: Connection,
+    definition: str,
+    key: str,
+    now: datetime,
+    *,
+    asks: Resources,
+    spec: Mapping[str, Any],
+    queue: str,
+    priority: int,
+    cluster: str,
+    after: Sequence[str] = (),
+    document: Mapping[str, Any] | None = None,
+) -> Run:
+    """Create a run, or return that of the same key.
+
+    With ``document``, the definition as the user wrote it, before the site filled in image and command, a key
+    whose run was made from another definition is refused.
+    """
+    refuse([*check_submission(asks, key, priority, cluster), *size_problems(spec)])
+    owner = definition_row(connection, definition).owner
+    if (before := _submitted(connection, owner, key)) is not None:
+        return _same(before, definition, key, spec, document)
+    person = user_row(connection, owner, Lock.SHARE)
+    what = definition_row(connection, definition, Lock.KEY_SHARE)
+    try:
+        check_may_run(connection, person, what)
+    except ApiError:
+        # What is in the way may be the run that the same request, sent twice, has made meanwhile.
+        if (before := _submitted(connection, owner, key)) is not None:
+            return _same(before, definition, key, spec, document)
+        raise
+    home = disks.want(connection, what, person, spec, cluster, now)
+    group = group_row(connection, home or person.default_group, Lock.KEY_SHARE)
+    line = queue_row(connection, queue, Lock.KEY_SHARE)
+    refuse(
+        [
+            *never_fits(asks, records.quota(group), Phrase("group {name}", name=group.name)),
+            *never_fits(asks, records.quota(line), Phrase("queue {name}", name=line.name)),
+        ]
+    )
+    row = {
+        "id": new_id("r", now),
+        "definition": what.id,
+        "kind": what.kind,
+        "name": what.name,
+        "owner": owner,
+        "group_name": group.name,
+        "queue": line.name,
+        "priority": priority,
+        "cluster": cluster,
+        "key": key,
+        **columns(spec),
+        **asks._asdict(),
+        "phase": Phase.QUEUED,
+        "created": now,
+        "waits_for": [],
+    }
+    insert = upsert(connection, runs).values(row).on_conflict_do_nothing()
+    made = connection.execute(insert.returning(runs)).one_or_none()
+    if made is None:
+        before = _submitted(connection, owner, key)
+        if before is None:
+            raise already_running(what, running(connection, what) or "")
+        return _same(before, definition, key, spec, document)
+    data_set_locks.request(connection, made.id, owner, spec)
+    begin(connection, made, now)
+    if reasons := dependencies.wait_for(connection, made.id, after):
+        update = runs.update().where(runs.c.id == made.id).values(waits_for=reasons)
+        made = connection.execute(update.returning(runs)).one()
+    enqueue(connection, now, "run-queued", made.id, Topic.SCHEDULER)
+    return records.run(made)
+
+
+def _finish(connection: Connection, row: Row[Any], outcome: Outcome, reason: str, now: datetime) -> Run:
+    ended = {
+        "phase": Phase.FINISHED,
+        "finished": now,
+        "outcome": outcome,
+        **phrased("reason", reason),
+        "waits_for": [],
+    }
+    after = connection.execute(runs.update().where(runs.c.id == row.id).values(ended).returning(runs)).one()
+    charged = row.phase == Phase.ADMITTED
+    topics = [Topic.SCHEDULER, Topic.NOTICE, *([Topic.OPERATOR] if charged else [])]
+    enqueue(connection, now, "run-finished", row.id, *topics, outcome=outcome.value)
+    for follower in dependencies.followers(connection, row.id):
+        if outcome is Outcome.SUCCEEDED:
+            dependencies.start_followers(connection, follower)
+        else:
+            _finish(connection, follower, Outcome.ABORTED, dependencies.failed(after), now)
+    data_set_locks.release(connection, row.id)
+    if charged:
+        release(connection, row.id, now)
+    return records.run(after)
 
 
 def _submitted(connection: Connection, owner: str, key: str) -> Row[Any] | None:

@@ -10,12 +10,13 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from ava.db import records
-from ava.db.base import reading, writing
-from ava.db.definitions import DefinitionStore
+from ava.db.base import Base, reading, writing
+from ava.db.definitions import save_definition
 from ava.db.lookup import group_row, user_row
-from ava.db.model_services import ModelServiceStore
-from ava.db.queues import POOLS_BY_NAME, QUEUES_BY_PRIORITY
-from ava.db.runs import RunStore
+from ava.db.model_services import update_service
+from ava.db.pools import POOLS_BY_NAME
+from ava.db.queues import QUEUES_BY_PRIORITY
+from ava.db.runs import create_run
 from ava.db.tables import keys
 from ava.domain.model import Group, Kind, Pool, Queue, Run
 from ava.domain.problems import ApiError
@@ -57,11 +58,11 @@ class SubmissionContext:
     deploy_keys: Sequence[str]
 
 
-class SubmissionStore(DefinitionStore, RunStore, ModelServiceStore):
+class Submissions(Base):
     """Definitions that are started."""
 
     @reading
-    def submission_context(self, connection: Connection, owner: str) -> SubmissionContext:
+    def context(self, connection: Connection, owner: str) -> SubmissionContext:
         """Return what an owner's definition is checked against."""
         person = user_row(connection, owner)
         mine = select(keys.c.name).where(keys.c.user_name == person.name, keys.c.kind == "deploy")
@@ -74,7 +75,7 @@ class SubmissionStore(DefinitionStore, RunStore, ModelServiceStore):
         )
 
     @writing
-    def submit_definition(
+    def create(
         self,
         connection: Connection,
         owner: str,
@@ -86,35 +87,32 @@ class SubmissionStore(DefinitionStore, RunStore, ModelServiceStore):
         replace: bool,
     ) -> Run:
         """Store a definition and start it; a service that runs takes it instead. Errors are those of both."""
-        saved = self._save_definition(
-            connection, owner, kind, name, submission.document, now, replace=replace
-        )
-        return self._start(connection, saved.id, submission, now)
+        saved = save_definition(connection, owner, kind, name, submission.document, now, replace=replace)
+        return _start(connection, saved.id, submission, now)
 
     @writing
-    def start_definition(
-        self, connection: Connection, definition: str, submission: Submission, now: datetime
-    ) -> Run:
+    def start(self, connection: Connection, definition: str, submission: Submission, now: datetime) -> Run:
         """Start a stored definition; a service that runs takes its new definition instead."""
-        return self._start(connection, definition, submission, now)
+        return _start(connection, definition, submission, now)
 
-    def _start(self, connection: Connection, definition: str, submission: Submission, now: datetime) -> Run:
-        try:
-            return self._submit(
-                connection,
-                definition,
-                submission.key,
-                now,
-                asks=submission.asks,
-                spec=submission.spec,
-                queue=submission.queue,
-                priority=submission.priority,
-                cluster=submission.cluster,
-                after=submission.after,
-                document=submission.document,
-            )
-        except ApiError as refused:
-            # Nothing has been written before this refusal.
-            if refused.problems[0].code != "service-running":
-                raise
-            return self._update_service(connection, refused.problems[0].found, submission.spec, now)
+
+def _start(connection: Connection, definition: str, submission: Submission, now: datetime) -> Run:
+    try:
+        return create_run(
+            connection,
+            definition,
+            submission.key,
+            now,
+            asks=submission.asks,
+            spec=submission.spec,
+            queue=submission.queue,
+            priority=submission.priority,
+            cluster=submission.cluster,
+            after=submission.after,
+            document=submission.document,
+        )
+    except ApiError as refused:
+        # Nothing has been written before this refusal.
+        if refused.problems[0].code != "service-running":
+            raise
+        return update_service(connection, refused.problems[0].found, submission.spec, now)

@@ -296,3 +296,207 @@ audit = Table(
 )
 Index(None, audit.c.who, audit.c.id)
 Index(None, audit.c.object, audit.c.id)
+
+allocations = Table(
+    "allocations",
+    metadata,
+    Column("id", SERIAL, primary_key=True),
+    Column("charge", SERIAL, ForeignKey(charges.c.id), nullable=False),
+    Column("run", ID, ForeignKey(runs.c.id), nullable=False),
+    Column("gpu", UnsignedBigInt, nullable=False),
+    Column("cpu", UnsignedBigInt, nullable=False),
+    Column("memory", UnsignedBigInt, nullable=False),
+    Column("began", UtcDateTime, nullable=False),
+    Column("ended", UtcDateTime),
+    CheckConstraint("ended IS NULL OR ended >= began", name="ended"),
+    comment="what is billed; append only, as charges",
+)
+_OPEN_ALLOCATION = text("ended IS NULL")
+Index("allocations_one_open_key", allocations.c.run, unique=True, **_only(_OPEN_ALLOCATION))
+Index(None, allocations.c.run)
+Index(None, allocations.c.charge)
+Index(None, allocations.c.ended)
+benches = Table(
+    "benches",
+    metadata,
+    Column("definition", ID, ForeignKey(definitions.c.id), primary_key=True),
+    Column("host_key", ShortText(4000), nullable=False, comment="sealed"),
+    Column("host_public", ShortText(1000), nullable=False),
+    Column("token", ShortText(1000), nullable=False, comment="sealed"),
+    Column("created", UtcDateTime, nullable=False),
+    Column("active", UtcDateTime),
+    Column("warned", UtcDateTime),
+)
+disks = Table(
+    "disks",
+    metadata,
+    Column("definition", ID, ForeignKey(definitions.c.id), primary_key=True),
+    Column("group_name", PERSON, ForeignKey(groups.c.name), nullable=False),
+    Column("cluster", NAME, nullable=False),
+    Column("wanted", UnsignedBigInt, nullable=False),
+    Column("size", UnsignedBigInt, nullable=False, server_default=text("0")),
+    Column("node", ShortText(253), nullable=False, server_default=text("''")),
+    Column("trouble", LongText, nullable=False, server_default=text("''")),
+    Column("trouble_phrase", JsonDocument),
+    Column("created", UtcDateTime, nullable=False),
+    Column("promised", UnsignedBigInt, nullable=False, server_default=text("0")),
+    CheckConstraint("wanted > 0 AND size >= 0 AND wanted >= size", name="size"),
+    comment="a row goes when nothing of the disk is left in the cluster",
+)
+Index(None, disks.c.group_name)
+idle_exempt = Table(
+    "idle_exempt",
+    metadata,
+    Column("definition", ID, ForeignKey(definitions.c.id), primary_key=True),
+    Column("since", UtcDateTime, nullable=False),
+    comment="workbenches that are never stopped for being idle",
+)
+# By hash: a long RSA key is more than a page of a B-tree takes.
+Index("keys_value_idx", keys.c.value, postgresql_using="hash")
+services = Table(
+    "services",
+    metadata,
+    Column("run", ID, ForeignKey(runs.c.id), primary_key=True),
+    Column("wanted", UnsignedBigInt, nullable=False),
+    Column("target", UnsignedBigInt, nullable=False),
+    Column("settled", UnsignedBigInt, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+    Column("scaled", UtcDateTime, nullable=False),
+    Column("trouble", LongText, nullable=False, server_default=text("''")),
+    Column("trouble_phrase", JsonDocument),
+    Column(
+        "address", ShortText(63), comment="first label of its host name; NULL: the former one, of 40 bits"
+    ),
+)
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("run", ID, ForeignKey(runs.c.id), primary_key=True),
+    Column("revision", UnsignedBigInt, primary_key=True),
+    Column("spec", JsonDocument, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    comment="what a service was told to be, append only",
+)
+predecessors = Table(
+    "predecessors",
+    metadata,
+    Column("run", ID, ForeignKey(runs.c.id), primary_key=True),
+    Column("before", ID, ForeignKey(runs.c.id), primary_key=True),
+)
+Index(None, predecessors.c.before)
+_ONE_SERVICE = text("kind = 'service' AND phase <> 'finished'")
+Index("runs_one_service_key", runs.c.definition, unique=True, **_only(_ONE_SERVICE))
+folders = Table(
+    "folders",
+    metadata,
+    Column("kind", ShortText(20), primary_key=True),
+    Column("name", PERSON, primary_key=True),
+    Column("made", UtcDateTime),
+    Column("quota", UnsignedBigInt),
+    Column("used", UnsignedBigInt),
+    Column("files", UnsignedBigInt),
+    Column("seen", UtcDateTime),
+    Column("trouble", LongText, nullable=False, server_default=text("''")),
+    CheckConstraint("kind IN ('user', 'group', 'data-set')", name="kind"),
+    comment="what was last seen of folders of the shared file system; quota is the one in force",
+)
+data_sets = Table(
+    "data_sets",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("owner", PERSON, ForeignKey(users.c.name), nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("source", JsonDocument, nullable=False),
+    Column("quota", UnsignedBigInt),
+    Column("readers", UnsignedBigInt, nullable=False, server_default=text("0")),
+    Column("writers", UnsignedBigInt, nullable=False, server_default=text("0")),
+    Column("created", UtcDateTime, nullable=False),
+    Column("deleted", UtcDateTime),
+    Column("removed", UtcDateTime),
+    CheckConstraint(
+        "readers >= 0 AND writers >= 0 AND writers <= 1 AND (writers = 0 OR readers = 0)", name="one_writer"
+    ),
+    CheckConstraint("removed IS NULL OR deleted IS NOT NULL", name="removed"),
+    comment="one writer or many readers at a time",
+)
+Index(
+    "data_sets_owner_name_key",
+    data_sets.c.owner,
+    data_sets.c.name,
+    unique=True,
+    **_only(_KEPT),
+)
+Index(None, data_sets.c.owner, data_sets.c.id)
+elsewhere = Table(
+    "elsewhere",
+    metadata,
+    Column("data_set", ID, ForeignKey(data_sets.c.id), primary_key=True),
+    Column("volume", ShortText(63), nullable=False, server_default=text("''")),
+    Column("size", UnsignedBigInt),
+    Column("cached", UnsignedBigInt),
+    Column("seen", UtcDateTime),
+    Column("trouble", LongText, nullable=False, server_default=text("''")),
+    Column("trouble_phrase", JsonDocument),
+    comment="what was last seen of data sets whose bytes lie elsewhere",
+)
+shares = Table(
+    "shares",
+    metadata,
+    Column("data_set", ID, ForeignKey(data_sets.c.id), primary_key=True),
+    Column("kind", ShortText(20), primary_key=True),
+    Column("who", PERSON, primary_key=True),
+    Column("since", UtcDateTime, nullable=False),
+    CheckConstraint("kind IN ('user', 'group')", name="kind"),
+    comment="who may read a data set beside its owner",
+)
+Index(None, shares.c.kind, shares.c.who)
+holds = Table(
+    "holds",
+    metadata,
+    Column("run", ID, ForeignKey(runs.c.id), primary_key=True),
+    Column("data_set", ID, ForeignKey(data_sets.c.id), primary_key=True),
+    Column("write", Boolean, nullable=False),
+    Column("since", UtcDateTime),
+    comment="data sets of runs that have not finished; since is empty until the run is admitted",
+)
+Index(None, holds.c.data_set)
+uploads = Table(
+    "uploads",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("data_set", ID, ForeignKey(data_sets.c.id), nullable=False),
+    Column("user_name", PERSON, ForeignKey(users.c.name), nullable=False),
+    Column("path", ShortText(4096), nullable=False),
+    Column("length", UnsignedBigInt, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    comment="files that are being sent; how much has come is told by the file itself",
+)
+Index(None, uploads.c.data_set, uploads.c.id)
+image_deletions = Table(
+    "image_deletions",
+    metadata,
+    Column("id", ShortText(40), primary_key=True),
+    Column("repository", ShortText(255), nullable=False),
+    Column("until", UtcDateTime, nullable=False),
+    comment="deletions of pushed images that are being made; one that broke off counts until its time",
+)
+Index(None, image_deletions.c.repository)
+Index(None, image_deletions.c.until)
+identities = Table(
+    "identities",
+    metadata,
+    Column("issuer", ShortText(500), primary_key=True),
+    Column("subject", ShortText(255), primary_key=True),
+    Column("user_name", PERSON, ForeignKey(users.c.name), nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    comment="an issuer never gives a subject to another person (OpenID Connect Core, 2), as it may do with names",
+)
+Index(None, identities.c.user_name)
+spent = Table(
+    "spent",
+    metadata,
+    Column("digest", ShortText(64), primary_key=True),
+    Column("until", UtcDateTime, nullable=False),
+    comment="what is good for one login alone, and was used; forgotten when it would be over anyway",
+)
+Index(None, spent.c.until)

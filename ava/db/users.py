@@ -8,23 +8,34 @@ from typing import Any
 from sqlalchemy import Connection, or_, select
 
 from ava.db import records
-from ava.db.base import page, reading, refuse, writing
-from ava.db.identities import IdentityStore, identify
+from ava.db.base import Base, new_id, page, reading, refuse, writing
+from ava.db.identities import identify
 from ava.db.lookup import Lock, group_row, user_row
-from ava.db.tables import charges, definitions, keys, members, numbers, secrets, users
-from ava.db.tables_folders import data_sets, folders, shares
-from ava.db.tables_identities import identities
+from ava.db.outbox import enqueue
+from ava.db.tables import (
+    charges,
+    data_sets,
+    definitions,
+    folders,
+    identities,
+    keys,
+    members,
+    numbers,
+    secrets,
+    shares,
+    users,
+)
 from ava.domain.model import CONFIRM_EMAIL, Page, Topic, User, UserState
 from ava.domain.names import email_problems, person_problems, shown
 from ava.domain.phrases import Phrase
 from ava.domain.problems import conflict
 
 
-class UserStore(IdentityStore):
+class Users(Base):
     """Users: who they are, and what they may."""
 
     @writing
-    def add_user(
+    def create(
         self,
         connection: Connection,
         name: str,
@@ -50,7 +61,7 @@ class UserStore(IdentityStore):
                 _remove(connection, other)
         _check_free(connection, name, email)
         row = {
-            "id": self.new_id("u", now),
+            "id": new_id("u", now),
             "name": name,
             "email": email.lower(),
             "password": password,
@@ -63,16 +74,16 @@ class UserStore(IdentityStore):
         stored = connection.execute(users.insert().values(row).returning(users)).one()
         if identity is not None:
             identify(connection, name, identity, now)
-        self._changed(connection, now, name, state)
+        _enqueue_change(connection, now, name, state)
         return records.user(stored)
 
     @reading
-    def user(self, connection: Connection, name: str) -> User:
+    def get(self, connection: Connection, name: str) -> User:
         """Return a person by name or id."""
         return records.user(user_row(connection, name))
 
     @reading
-    def users(
+    def list(
         self,
         connection: Connection,
         *,
@@ -89,7 +100,7 @@ class UserStore(IdentityStore):
         )
 
     @writing
-    def set_user(
+    def update(
         self,
         connection: Connection,
         name: str,
@@ -128,7 +139,7 @@ class UserStore(IdentityStore):
         if after.state != UserState.ACTIVE:
             connection.execute(secrets.delete().where(secrets.c.user_name == before.name))
         if after.state != before.state:
-            self._changed(connection, now, before.name, UserState(after.state))
+            _enqueue_change(connection, now, before.name, UserState(after.state))
         return records.user(after)
 
     @writing
@@ -142,7 +153,7 @@ class UserStore(IdentityStore):
         connection.execute(ended if keep is None else ended.where(secrets.c.id != keep))
 
     @writing
-    def entered(self, connection: Connection, name: str, now: datetime) -> None:
+    def record_login(self, connection: Connection, name: str, now: datetime) -> None:
         """Keep that a person has logged in."""
         connection.execute(users.update().where(users.c.name == name).values(entered=now))
 
@@ -152,9 +163,7 @@ class UserStore(IdentityStore):
     ) -> None:
         """Have a mail with a link sent to an address that a person has not confirmed yet."""
         person = user_row(connection, name)
-        self.enqueue(
-            connection, now, CONFIRM_EMAIL, person.name, Topic.NOTICE, email=email.lower(), link=link
-        )
+        enqueue(connection, now, CONFIRM_EMAIL, person.name, Topic.NOTICE, email=email.lower(), link=link)
 
     @writing
     def confirm_email(self, connection: Connection, name: str, email: str, now: datetime) -> User | None:
@@ -168,7 +177,7 @@ class UserStore(IdentityStore):
         return records.user(connection.execute(update.returning(users)).one())
 
     @writing
-    def remove_user(self, connection: Connection, name: str) -> None:
+    def delete(self, connection: Connection, name: str) -> None:
         """Remove an account that nobody has approved; 409 for every other, of which folders and charges keep the name."""
         row = user_row(connection, name, Lock.UPDATE)
         if row.state != UserState.PENDING or _is_used(connection, row.name):
@@ -183,7 +192,7 @@ class UserStore(IdentityStore):
         _remove(connection, row.name)
 
     @reading
-    def password(self, connection: Connection, name: str) -> str:
+    def password_hash(self, connection: Connection, name: str) -> str:
         """Return the hash."""
         return str(user_row(connection, name).password)
 
@@ -205,9 +214,10 @@ class UserStore(IdentityStore):
         update = users.update().where(users.c.name == person.name).values(default_group=chosen)
         return records.user(connection.execute(update.returning(users)).one())
 
-    def _changed(self, connection: Connection, now: datetime, name: str, state: UserState) -> None:
-        topics = Topic.OPERATOR, Topic.NOTICE, Topic.STORAGE
-        self.enqueue(connection, now, "user-changed", name, *topics, state=UserState(state).value)
+
+def _enqueue_change(connection: Connection, now: datetime, name: str, state: UserState) -> None:
+    topics = Topic.OPERATOR, Topic.NOTICE, Topic.STORAGE
+    enqueue(connection, now, "user-changed", name, *topics, state=UserState(state).value)
 
 
 def next_number(connection: Connection, name: str) -> int:

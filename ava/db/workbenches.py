@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, and_, func, select
 from ava.db import records
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.lookup import Lock, definition_row, run_row, user_row
-from ava.db.tables import definitions, keys, pods, runs, secrets, users
-from ava.db.tables_workbenches import benches, idle_exempt
+from ava.db.outbox import enqueue
+from ava.db.tables import benches, definitions, idle_exempt, keys, pods, runs, secrets, users
 from ava.db.types import phrased, plain
 from ava.domain.model import Kind, Phase, Run, Topic, UserState
 from ava.domain.phrases import Phrase
@@ -30,17 +30,17 @@ def _may_enter(entered_since: datetime | None) -> list[ColumnElement[bool]]:
     return found
 
 
-class WorkbenchStore(Base):
-    """Workbenches."""
+class Workbenches(Base):
+    """What workbenches keep over their runs, and who may enter."""
 
     @reading
-    def bench(self, connection: Connection, definition: str) -> Workbench | None:
+    def get(self, connection: Connection, definition: str) -> Workbench | None:
         """Return what a workbench keeps over its runs; None before its first one."""
         row = connection.execute(select(benches).where(benches.c.definition == definition)).one_or_none()
         return None if row is None else Workbench(**row._mapping)
 
     @writing
-    def create_workbench(self, connection: Connection, new: Workbench) -> Workbench:
+    def create(self, connection: Connection, new: Workbench) -> Workbench:
         """Keep it for a definition that has none, and return what is kept: done twice, the first stays."""
         definition_row(connection, new.definition, Lock.KEY_SHARE)
         row = {name: getattr(new, name) for name in benches.c.keys()}  # noqa: SIM118 - a table's columns
@@ -50,20 +50,20 @@ class WorkbenchStore(Base):
         return Workbench(**kept._mapping)
 
     @writing
-    def workbench_active(self, connection: Connection, definition: str, active: datetime) -> None:
+    def record_activity(self, connection: Connection, definition: str, active: datetime) -> None:
         """Keep that its user was at work in it; an earlier time than the known one changes nothing."""
         later = benches.c.active.is_(None) | (benches.c.active < active)
         which = benches.update().where(benches.c.definition == definition, later)
         connection.execute(which.values(active=active, warned=None))
 
     @writing
-    def workbench_warned(self, connection: Connection, run: str, now: datetime, until: datetime) -> bool:
+    def warn(self, connection: Connection, run: str, now: datetime, until: datetime) -> bool:
         """Tell the owner that the workbench is stopped at ``until`` unless it is used; once for each idle stretch."""
         row = run_row(connection, run)
         open_ = benches.c.definition == row.definition, benches.c.warned.is_(None)
         if connection.execute(benches.update().where(*open_).values(warned=now)).rowcount == 0:
             return False
-        self.enqueue(
+        enqueue(
             connection,
             now,
             "bench-idle",
@@ -88,11 +88,11 @@ class WorkbenchStore(Base):
         reason = Phrase("Stopped by {by}.", by=plain(by, 200))
         report = {"stop": now, **phrased("reason", reason)}
         connection.execute(runs.update().where(runs.c.id == run).values(report))
-        self.enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
+        enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
         return True
 
     @writing
-    def exempt_idle(self, connection: Connection, definition: str, exempt: bool, now: datetime) -> None:
+    def set_idle_exempt(self, connection: Connection, definition: str, exempt: bool, now: datetime) -> None:
         """Choose whether a workbench is never stopped for being idle."""
         definition_row(connection, definition, Lock.KEY_SHARE)
         connection.execute(idle_exempt.delete().where(idle_exempt.c.definition == definition))
@@ -119,9 +119,7 @@ class WorkbenchStore(Base):
         return [(run, by_id[run.definition]) for run in found if run.definition in by_id]
 
     @reading
-    def workbench_access(
-        self, connection: Connection, session: str, definition: str, now: datetime
-    ) -> AccessState:
+    def access(self, connection: Connection, session: str, definition: str, now: datetime) -> AccessState:
         """Return who comes by a session (its digest), and what is behind a workbench's door now."""
         who = connection.execute(
             select(users)
@@ -170,7 +168,7 @@ class WorkbenchStore(Base):
         return asked & {(row.digest, row.id) for row in connection.execute(query)}
 
     @reading
-    def workbenches_of_key(self, connection: Connection, line: str) -> Sequence[Run]:
+    def list_by_key(self, connection: Connection, line: str) -> Sequence[Run]:
         """Return the runs of workbenches, not asked to stop, of all who stored this ssh key and may log in."""
         query = (
             select(runs)
@@ -208,8 +206,9 @@ class WorkbenchStore(Base):
             found.append(bool(whose) and all((line, owner) in kept for owner in whose))
         return found
 
-    def notify_workbenches(self, connection: Connection, user: str, now: datetime) -> None:
-        """Have the operator look at a user's workbenches: their keys have changed."""
-        person = user_row(connection, user).name
-        for run in connection.execute(select(runs.c.id).where(runs.c.owner == person, _RUNS_NOW)).scalars():
-            self.enqueue(connection, now, "run-keys", run, Topic.OPERATOR)
+
+def enqueue_key_changes(connection: Connection, user: str, now: datetime) -> None:
+    """Have the operator look at a user's workbenches: their keys have changed."""
+    person = user_row(connection, user).name
+    for run in connection.execute(select(runs.c.id).where(runs.c.owner == person, _RUNS_NOW)).scalars():
+        enqueue(connection, now, "run-keys", run, Topic.OPERATOR)

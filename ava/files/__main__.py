@@ -56,16 +56,14 @@ class Program:
     def __init__(self, config: Config) -> None:
         self.config, self.metrics = config, Metrics()
         self.services = services(open_database(config.database.address()), config)
-        self.store = self.services.store
-        self.ground = Filesystem(config.mount, self.store)
-        self.maker = FolderReconciler(
-            self.store, self.ground, self.services.clock, home_quota=config.home_quota
-        )
+        self.db = self.services.db
+        self.ground = Filesystem(config.mount, self.db)
+        self.maker = FolderReconciler(self.db, self.ground, self.services.clock, home_quota=config.home_quota)
 
     def problem(self) -> str:
         """Return what is wrong with the file system, empty for nothing."""
         try:
-            if self.store.known_file_system() is not None:
+            if self.db.folders.file_system() is not None:
                 with self.ground.root():
                     pass
         except (WrongFilesystem, OSError) as error:
@@ -97,7 +95,7 @@ class Program:
             server.should_exit = True
         tasks[-1].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self.store.close()
+        self.db.close()
         return AWAY if away.done() else 0
 
     @staticmethod
@@ -139,7 +137,7 @@ class Program:
     async def _act(self, leader: Leader) -> None:
         config = self.config
         acting = Reconciler(
-            self.store,
+            self.db,
             self.maker,
             self.metrics,
             lead=leader.check,
@@ -167,18 +165,16 @@ class Program:
         config, now = self.config, self.services.clock
         found: list[Callable[[], Awaitable[object]]] = []
         if config.snapshots:
-            found.append(Snapshots(self.store, leader.client, config.election.namespace, now).look)
+            found.append(Snapshots(self.db, leader.client, config.election.namespace, now).look)
         if config.cache_services:
-            cached = CacheStats(
-                self.store, leader.client, config.election.namespace, config.cache_services, now
-            )
+            cached = CacheStats(self.db, leader.client, config.election.namespace, config.cache_services, now)
             found.append(cached.look)
         return found
 
     def _give_up(self) -> None:
         """Give up uploads that nobody has gone on with for long."""
         before = self.services.clock() - timedelta(days=self.config.upload_days)
-        DataSetFiles(self.store, self.ground).give_up_stale(before)
+        DataSetFiles(self.db, self.ground).give_up_stale(before)
 
     async def _away(self) -> None:
         """Return when the file system was away for too long."""

@@ -65,24 +65,26 @@ class CacheStats:
 
     def __init__(
         self,
-        store: Database,
+        db: Database,
         client: Client,
         namespace: str,
         services: Sequence[str],
         now: Callable[[], datetime],
         every: timedelta = timedelta(minutes=10),
     ) -> None:
-        self.store, self.client, self.now, self.every = store, client, now, every
+        self.db, self.client, self.now, self.every = db, client, now, every
         self._paths = [SERVICES.path(namespace, service, "proxy") for service in services]
         self._tried: dict[str, datetime] = {}
 
     async def look(self) -> None:
         """Look at those that are due."""
-        found = [one for kind in CACHED for one in await asyncio.to_thread(self.store.sources, kind)]
+        found = [
+            one for kind in CACHED for one in await asyncio.to_thread(self.db.external_sources.list, kind)
+        ]
         due: list[tuple[ExternalSource, DataSet]] = []
 
         async def ask(one: DataSet) -> None:
-            if self._due(known := await asyncio.to_thread(self.store.elsewhere, one.id)):
+            if self._due(known := await asyncio.to_thread(self.db.external_sources.get, one.id)):
                 due.append((known, one))
 
         await for_each("cached data sets", found, ask)
@@ -103,7 +105,7 @@ class CacheStats:
             # What was last known stays, with its age.
             seen = replace(known, trouble=error.why)
         if seen != known:
-            await asyncio.to_thread(self.store.external_source_reported, seen)
+            await asyncio.to_thread(self.db.external_sources.record, seen)
 
     def _due(self, known: ExternalSource) -> bool:
         last = self._tried.get(known.data_set) or known.seen

@@ -40,8 +40,8 @@ class DataSetFiles:
         folder_gid: group of files that are put in place.
     """
 
-    def __init__(self, store: Database, ground: Filesystem, folder_gid: int = 0) -> None:
-        self.store, self.ground, self.gid = store, ground, folder_gid
+    def __init__(self, db: Database, ground: Filesystem, folder_gid: int = 0) -> None:
+        self.db, self.ground, self.gid = db, ground, folder_gid
 
     @contextmanager
     def inside(self, one: DataSet, part: str = DATA) -> Iterator[int]:
@@ -184,8 +184,10 @@ class DataSetFiles:
 
         ApiError 409 while a run has it, or where something is there; what has come stays and may be put in place later.
         """
-        self.store.unused(one.id, lambda still: self._place(one, upload, uid, still, replace=replace))
-        self.store.end_upload(upload.id)
+        self.db.data_sets.while_unused(
+            one.id, lambda still: self._place(one, upload, uid, still, replace=replace)
+        )
+        self.db.uploads.delete(upload.id)
 
     def _place(
         self, one: DataSet, upload: Upload, uid: int, still: Callable[[], None], *, replace: bool
@@ -236,12 +238,12 @@ class DataSetFiles:
         """Remove what has come of a file."""
         with self.inside(one, UPLOADS) as folder, suppress(FileNotFoundError):
             os.unlink(upload.id, dir_fd=folder)
-        self.store.end_upload(upload.id)
+        self.db.uploads.delete(upload.id)
 
     def give_up_stale(self, before: datetime) -> None:
         """Give up uploads that began before a time and to which nothing has come since."""
-        for upload in self.store.stale_uploads(before):
-            one = self.store.data_set(upload.data_set)
+        for upload in self.db.uploads.list_stale(before):
+            one = self.db.data_sets.get(upload.data_set)
             with self.inside(one, UPLOADS) as folder:
                 try:
                     last = os.stat(upload.id, dir_fd=folder, follow_symlinks=False).st_mtime
@@ -267,7 +269,7 @@ class DataSetFiles:
                 "query.path",
                 Phrase("Delete the data set."),
             )
-        self.store.unused(one.id, gone)
+        self.db.data_sets.while_unused(one.id, gone)
 
 
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC

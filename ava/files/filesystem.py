@@ -47,15 +47,13 @@ class Filesystem:
 
     Args:
         path: where this process has it.
-        store: the database.
+        db: the database.
         kind: tells the kind of a mounted file system.
         gid: group of folders and files that no group has; root's but in tests.
     """
 
-    def __init__(
-        self, path: Path, store: Database, kind: Callable[[Path], str] = kind_of, gid: int = 0
-    ) -> None:
-        self.path, self.store, self._kind, self.gid = path, store, kind, gid
+    def __init__(self, path: Path, db: Database, kind: Callable[[Path], str] = kind_of, gid: int = 0) -> None:
+        self.path, self.db, self._kind, self.gid = path, db, kind, gid
 
     @contextmanager
     def root(self) -> Iterator[int]:
@@ -78,7 +76,7 @@ class Filesystem:
         if kind not in KINDS:
             raise WrongFilesystem(f"{self.path} is no mount of cephfs (found: {kind or 'nothing mounted'})")
         with safe_fs.folder(str(self.path)) as root:
-            if self.store.known_file_system() is None:
+            if self.db.folders.file_system() is None:
                 there = [top for top in TOP.values() if _has(root, top)]
                 if there:
                     raise WrongFilesystem(
@@ -88,11 +86,11 @@ class Filesystem:
                 # The mark first: killed after it, the next one finds no folders and marks again.
                 number = secrets.randbits(62)
                 _write(root, number)
-                self.store.file_system(number)
+                self.db.folders.set_file_system(number)
             self._check(root)
 
     def _check(self, root: int) -> None:
-        wanted, found = self.store.known_file_system(), _read(root)
+        wanted, found = self.db.folders.file_system(), _read(root)
         if wanted is None or wanted != found:
             raise WrongFilesystem(
                 f"{self.path} is another file system than the one of the database: {MARK} says {found}, the database {wanted};"

@@ -30,19 +30,19 @@ class FolderReconciler:
 
     def __init__(
         self,
-        store: Database,
+        db: Database,
         ground: Filesystem,
         now: Callable[[], datetime],
         *,
         home_quota: int | None = None,
         owner: tuple[int, int] = (0, 0),
     ) -> None:
-        self.store, self.ground, self.now = store, ground, now
+        self.db, self.ground, self.now = db, ground, now
         self.home_quota, self.owner = home_quota, owner
 
     def look(self, kind: FolderKind, name: str) -> Folder | None:
         """Bring one folder to what it has to be now; None where nobody wants it."""
-        wanted = self.store.wanted_folder(kind, name)
+        wanted = self.db.folders.get_spec(kind, name)
         if wanted is None:
             return None
         return self.remove(wanted) if wanted.gone else self.make(wanted)
@@ -74,7 +74,7 @@ class FolderReconciler:
         if trouble:
             log.warning("%s %s: %s", wanted.kind.value, wanted.name, trouble)
         seen = Folder(wanted.kind, wanted.name, made, in_force, used, files, self.now(), trouble)
-        self.store.folder_reported(seen)
+        self.db.folders.record(seen)
         return seen
 
     def remove(self, wanted: FolderSpec) -> Folder:
@@ -92,7 +92,7 @@ class FolderReconciler:
                     with safe_fs.folder(wanted.name, trash) as gone:
                         safe_fs.empty(gone)
                     os.rmdir(wanted.name, dir_fd=trash)
-        self.store.data_set_removed(wanted.name, self.now())
+        self.db.data_sets.set_removed(wanted.name, self.now())
         return Folder(wanted.kind, wanted.name)
 
     def _limited(self, outer: int, limit: int | None) -> str:

@@ -43,7 +43,7 @@ class Reconciler:
 
     def __init__(
         self,
-        store: Database,
+        db: Database,
         maker: FolderReconciler,
         metrics: Metrics,
         *,
@@ -53,7 +53,7 @@ class Reconciler:
         poll: float = 5.0,
         beside: Callable[[], None] = lambda: None,
     ) -> None:
-        self.store, self.maker, self.metrics, self.now = store, maker, metrics, now
+        self.db, self.maker, self.metrics, self.now = db, maker, metrics, now
         self.lead, self.every, self.poll, self.beside = lead, every, poll, beside
         self.stopped = threading.Event()
         self._failures: dict[int, int] = {}
@@ -74,7 +74,7 @@ class Reconciler:
                         self.look_at_all()
                         due = time.monotonic() + self.every
                     self.trouble = ""
-                    self.store.wait(Topic.STORAGE, self.poll)
+                    self.db.outbox.wait(Topic.STORAGE, self.poll)
                 except Fenced:
                     raise
                 except (OSError, ApiError, WrongFilesystem) as error:
@@ -85,18 +85,18 @@ class Reconciler:
 
     def take(self) -> None:
         """Carry out what is open; what fails stays open and comes again."""
-        for message in self.store.open_messages(Topic.STORAGE, 100):
+        for message in self.db.outbox.list_open(Topic.STORAGE, 100):
             self.lead()
             well = self._tried(message.kind, message.object, partial(self._take, message))
             self._failures[message.seq] = self._failures.get(message.seq, 0) + 1
             if well or self._failures[message.seq] >= TRIES:
                 del self._failures[message.seq]
-                self.store.done([message.seq], self.now())
+                self.db.outbox.complete([message.seq], self.now())
 
     def look_at_all(self) -> None:
         """Bring every folder to what it has to be, and measure it."""
         began, troubles = time.monotonic(), 0
-        for wanted in self.store.wanted_folders():
+        for wanted in self.db.folders.list_specs():
             self.lead()
             seen: list[Folder] = []
             step = self.maker.remove if wanted.gone else self.maker.make
@@ -110,7 +110,7 @@ class Reconciler:
             log.exception("uploads that nobody continues with")
         self.metrics.troubles.set(troubles)
         self.metrics.look.set(time.monotonic() - began)
-        self.store.heartbeat(PART, self.now(), {"troubles": troubles})
+        self.db.heartbeats.record(PART, self.now(), {"troubles": troubles})
 
     @staticmethod
     def _look(step: Callable[[FolderSpec], Folder], wanted: FolderSpec, seen: list[Folder]) -> None:

@@ -64,10 +64,10 @@ class PathQuery(FilesQuery):
     """Which file."""
 
 
-def services(store: Database, config: Config) -> Context:
+def services(db: Database, config: Config) -> Context:
     """Return what the API's parts work with."""
     api = ApiConfig(sealing_key=config.sealing_key, trusted_proxies=config.trusted_proxies)
-    return made(store, api, sealer(config.sealing_key))
+    return made(db, api, sealer(config.sealing_key))
 
 
 def application(services: Context, ground: Filesystem, config: Config, metrics: Metrics) -> ASGIApp:
@@ -82,7 +82,7 @@ def application(services: Context, ground: Filesystem, config: Config, metrics: 
         redirect_slashes=False,
     )
     app.state.services = services
-    app.state.files = DataSetFiles(services.store, ground, ground.gid)
+    app.state.files = DataSetFiles(services.db, ground, ground.gid)
     app.state.listing = Listing(config.scratch)
     app.state.metrics = metrics
     app.include_router(routes, prefix=PREFIX)
@@ -91,7 +91,7 @@ def application(services: Context, ground: Filesystem, config: Config, metrics: 
 
 
 def _upload(context: Context, caller: Caller, ref: str) -> tuple[DataSet, Upload]:
-    upload = find(context.store.upload, "upload", ref, "path.id")
+    upload = find(context.db.uploads.get, "upload", ref, "path.id")
     return find_changeable(context, caller, upload.data_set), upload
 
 
@@ -178,7 +178,7 @@ def begin_upload(id: Ref, context: CurrentContext, caller: Someone, request: Req
     with record_change(
         context, caller, "data-sets.change", f"data set {one.id}", upload=path[:200], length=length
     ):
-        upload = context.store.add_upload(one.id, caller.me.name, path, length, context.clock())
+        upload = context.db.uploads.create(one.id, caller.me.name, path, length, context.clock())
         _files(request).begin(one, upload)
     return Response(None, 201, TUS | {"location": f"{PREFIX}/uploads/{upload.id}", "upload-offset": "0"})
 
@@ -222,7 +222,7 @@ async def send_part(id: Ref, context: CurrentContext, caller: Someone, request: 
 def _publish(
     context: Context, caller: Caller, files: DataSetFiles, one: DataSet, upload: Upload, replace: bool
 ) -> None:
-    uid = context.store.user(one.owner).uid
+    uid = context.db.users.get(one.owner).uid
     with record_change(
         context, caller, "data-sets.change", f"data set {one.id}", file=upload.path[:200], bytes=upload.length
     ):

@@ -45,8 +45,8 @@ class Snapshots:
         namespace: of the claims.
     """
 
-    def __init__(self, store: Database, client: Client, namespace: str, now: Callable[[], datetime]) -> None:
-        self.store, self.client, self.namespace, self.now = store, client, namespace, now
+    def __init__(self, db: Database, client: Client, namespace: str, now: Callable[[], datetime]) -> None:
+        self.db, self.client, self.namespace, self.now = db, client, namespace, now
 
     async def look(self) -> int:
         """Look at all once; return how many cannot be mounted. Raises KubeError where Kubernetes does not answer."""
@@ -59,11 +59,13 @@ class Snapshots:
             else:
                 lacking += not (await self._keep(one)).volume
 
-        failed = await for_each("snapshots", await asyncio.to_thread(self.store.sources, CLASS), step)
+        failed = await for_each(
+            "snapshots", await asyncio.to_thread(self.db.external_sources.list, CLASS), step
+        )
         return lacking + failed
 
     async def _keep(self, one: DataSet) -> ExternalSource:
-        known = await asyncio.to_thread(self.store.elsewhere, one.id)
+        known = await asyncio.to_thread(self.db.external_sources.get, one.id)
         try:
             there = await self._claim(claim(one))
             seen = await self._read(one, there, known)
@@ -76,7 +78,7 @@ class Snapshots:
             )
         if seen != known:
             log.info("data set %s: %s", one.id, seen.volume or seen.trouble)
-            await asyncio.to_thread(self.store.external_source_reported, seen)
+            await asyncio.to_thread(self.db.external_sources.record, seen)
         return seen
 
     async def _claim(self, wanted: Object) -> Object:
@@ -113,7 +115,7 @@ class Snapshots:
         """Take the claim away; its volume, the image and the snapshot's protection go with it."""
         name = claim(one)["metadata"]["name"]
         if not await self.client.delete(CLAIMS, name, self.namespace):
-            await asyncio.to_thread(self.store.data_set_removed, one.id, self.now())
+            await asyncio.to_thread(self.db.data_sets.set_removed, one.id, self.now())
 
 
 def _worded(message: str) -> str:

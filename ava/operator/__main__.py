@@ -30,7 +30,7 @@ log = logging.getLogger("ava.operator")
 
 async def operate(config: Config, stop: asyncio.Event) -> None:
     """Contend for the lead and operate while it lasts, until ``stop`` is set."""
-    store = open_database(config.database.address())
+    db = open_database(config.database.address())
     threads, metrics = DbExecutor(), Metrics(config.cluster)
     who = access.from_kubeconfig(config.kubeconfig) if config.kubeconfig else access.in_cluster()
     identity = f"{socket.gethostname()}_{os.getpid()}"
@@ -49,10 +49,10 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
             metrics.leader.set(1)
             try:
                 async with asyncio.TaskGroup() as group:
-                    controller = Controller(leader.client, store, threads, config, metrics)
+                    controller = Controller(leader.client, db, threads, config, metrics)
                     leading[:] = [controller]
                     group.create_task(controller.run())
-                    group.create_task(Notifier(store, threads, config.notices or Notices(), metrics).run())
+                    group.create_task(Notifier(db, threads, config.notices or Notices(), metrics).run())
             finally:
                 leading.clear()
                 metrics.leader.set(0)
@@ -76,7 +76,7 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
             threads.close()
-            await asyncio.to_thread(store.close)
+            await asyncio.to_thread(db.close)
 
 
 async def _main(config: Config) -> None:

@@ -30,8 +30,8 @@ def on_node(pod: Object) -> bool:
 class Allocations:
     """What was told last, by run; forgotten with the operator, for the same told again changes nothing."""
 
-    def __init__(self, store: Database, threads: DbExecutor) -> None:
-        self.store, self.threads = store, threads
+    def __init__(self, db: Database, threads: DbExecutor) -> None:
+        self.db, self.threads = db, threads
         self._told: dict[str, tuple[int, Resources]] = {}
         """Attempt and amount."""
 
@@ -71,7 +71,7 @@ class Allocations:
             # It never had anything.
             return run
         amount, since, until = found
-        first = await self.threads(self.store.allocate, run.id, amount, now, since=since, until=until)
+        first = await self.threads(self.db.allocations.record, run.id, amount, now, since=since, until=until)
         self._told[run.id] = reply
         return replace(run, started=first)
 

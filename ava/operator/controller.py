@@ -49,19 +49,19 @@ class Controller:
     """One leadership: recreated each time that the lead is won, so that nothing of an earlier one is believed."""
 
     def __init__(
-        self, client: Client, store: Database, threads: DbExecutor, config: Config, metrics: Metrics
+        self, client: Client, db: Database, threads: DbExecutor, config: Config, metrics: Metrics
     ) -> None:
-        self.store, self.threads, self.config, self.metrics = store, threads, config, metrics
+        self.db, self.threads, self.config, self.metrics = db, threads, config, metrics
         self.cluster = Cluster(client)
         self.queue = WorkQueue()
         self.watchdog = Watchdog(self.cluster, config.times, metrics, self.queue.add)
         self.mounting = VolumeErrors(self.cluster, self.queue.add)
         # What keeps a pod from ending says more than what kept it from starting.
         why = ChainMap(self.watchdog.stuck, self.mounting.unmounted)
-        self.reconciler = Reconciler(self.cluster, store, threads, config, metrics, why)
-        self.outbox = Outbox(store, threads, self.queue, config.cluster)
+        self.reconciler = Reconciler(self.cluster, db, threads, config, metrics, why)
+        self.outbox = Outbox(db, threads, self.queue, config.cluster)
         self.orphans = Orphans(
-            self.cluster, store, threads, metrics, name=config.cluster, grace=config.times.orphan
+            self.cluster, db, threads, metrics, name=config.cluster, grace=config.times.orphan
         )
         self.cluster.on_pod(self.queue.add)
         self.passes = 0
@@ -92,7 +92,7 @@ class Controller:
 
     async def look_at_all(self) -> None:
         """Have every active run looked at, and remove what belongs to none."""
-        runs = [run for run in await self.threads(self.store.active) if run.cluster == self.config.cluster]
+        runs = [run for run in await self.threads(self.db.runs.active) if run.cluster == self.config.cluster]
         for run in runs:
             self.queue.add(run.id)
         self.metrics.runs.set(len(runs))
@@ -116,11 +116,13 @@ class Controller:
             "waiting": len(self.queue),
             "stuck": len(self.watchdog.stuck),
         }
-        await self.threads(self.store.heartbeat, watcher(self.config.cluster), self.reconciler.now(), detail)
+        await self.threads(
+            self.db.heartbeats.record, watcher(self.config.cluster), self.reconciler.now(), detail
+        )
 
     async def sweep(self) -> None:
         """Remove from the database what was done, and sessions that ended, long ago."""
-        await self.threads(self.store.sweep, self.reconciler.now() - KEPT)
+        await self.threads(self.db.outbox.sweep, self.reconciler.now() - KEPT)
 
     async def _work(self) -> None:
         while True:

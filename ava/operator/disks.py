@@ -42,9 +42,9 @@ class Disks:
     """
 
     def __init__(
-        self, cluster: Cluster, store: Database, threads: DbExecutor, name: str, now: Callable[[], datetime]
+        self, cluster: Cluster, db: Database, threads: DbExecutor, name: str, now: Callable[[], datetime]
     ) -> None:
-        self.cluster, self.store, self.threads, self.name, self.now = cluster, store, threads, name, now
+        self.cluster, self.db, self.threads, self.name, self.now = cluster, db, threads, name, now
         self._said: dict[str, tuple[str, datetime]] = {}
         """Since when the claim of a disk has said a size."""
 
@@ -55,7 +55,7 @@ class Disks:
                 continue
             claim, node = claim_of(self.cluster, run), pod["spec"].get("nodeName")
             if claim is None and node:
-                disk = await self.threads(self.store.disk, run.definition)
+                disk = await self.threads(self.db.disks.get, run.definition)
                 if disk is not None:
                     await self.cluster.make(CLAIMS, disks.claim(disk, node), disk.namespace)
             elif claim is None and _waits_for_node(pod):
@@ -67,7 +67,7 @@ class Disks:
 
     async def look(self) -> None:
         """Bring all disks that are not as they should be a step on, and keep what is seen of them."""
-        found = await self.threads(self.store.open_disks, self.name)
+        found = await self.threads(self.db.disks.list_open, self.name)
         there = {disk.definition for disk in found}
         self._said = {id: reply for id, reply in self._said.items() if id in there}
         await for_each("disks", found, self._look)
@@ -84,11 +84,11 @@ class Disks:
         try:
             claim = claim or await self.cluster.client.get(CLAIMS, disk.claim, disk.namespace)
         except NotFound:
-            await self.threads(self.store.disk_gone, disk.definition)
+            await self.threads(self.db.disks.delete, disk.definition)
         except Denied:
             # A namespace that is not there has no claims; one that is not bound to us yet may.
             if not self.cluster.has(NAMESPACES, disk.namespace):
-                await self.threads(self.store.disk_gone, disk.definition)
+                await self.threads(self.db.disks.delete, disk.definition)
         else:
             await self.cluster.remove(CLAIMS, claim)
 
@@ -106,7 +106,7 @@ class Disks:
         settled = settled and bool(size) and disk.promised > disk.wanted
         if (node_of(claim), trouble) != (disk.node, disk.trouble) or size not in (None, disk.size) or settled:
             await self.threads(
-                self.store.disk_seen, disk.definition, node_of(claim), size, trouble, settled=settled
+                self.db.disks.record, disk.definition, node_of(claim), size, trouble, settled=settled
             )
 
     def _settled(self, disk: Disk, says_so: bool) -> bool:
@@ -120,7 +120,7 @@ class Disks:
 
     async def _left(self, definition: str, claim: Object) -> bool:
         """Remove a claim that gets no volume where it is; asked of the server itself, for a volume may hold data."""
-        disk = await self.threads(self.store.disk, definition)
+        disk = await self.threads(self.db.disks.get, definition)
         if disk is None or not self._is_hopeless(disk, claim):
             return False
         try:

@@ -45,14 +45,14 @@ class ModelServices:
     def __init__(
         self,
         cluster: Cluster,
-        store: Database,
+        db: Database,
         threads: DbExecutor,
         config: Config,
         objects: RunObjects,
         stuck: Mapping[str, pod_failures.FailureReason],
         allocations: Allocations,
     ) -> None:
-        self.cluster, self.store, self.threads, self.config = cluster, store, threads, config
+        self.cluster, self.db, self.threads, self.config = cluster, db, threads, config
         self.objects, self.stuck, self.allocations = objects, stuck, allocations
         self.load = RequestLoad(config.services.ingresses)
         self._specs: dict[tuple[str, int], Spec] = {}
@@ -64,11 +64,11 @@ class ModelServices:
 
         Return its end, or after how many seconds to look again; None: only when something changes.
         """
-        known = {s.pod: s for s in (await self.threads(self.store.pods, [run.id])).get(run.id, ())}
+        known = {s.pod: s for s in (await self.threads(self.db.pods.list, [run.id])).get(run.id, ())}
         there = self.cluster.run_pods(run.id)
         states = {s.pod: replica.since(s, known.get(s.pod)) for s in (self._state(pod, now) for pod in there)}
         if states != known:
-            await self.threads(self.store.record_pod_state, run.id, list(states.values()), now)
+            await self.threads(self.db.pods.record, run.id, list(states.values()), now)
         if run.stop is not None:
             return Finish(Outcome.STOPPED, "")
         try:
@@ -78,7 +78,7 @@ class ModelServices:
             trouble = Phrase("Its replicas cannot be made: {error}", error=str(error))
             if not there:
                 return Finish(Outcome.FAILED, trouble)
-            await self.threads(self.store.service_trouble, run.id, trouble, now)
+            await self.threads(self.db.model_services.set_trouble, run.id, trouble, now)
             return EVERY
 
     def _state(self, pod: Object, now: datetime) -> PodState:
@@ -92,7 +92,9 @@ class ModelServices:
         self, run: Run, spec: Spec, states: Mapping[str, PodState], now: datetime
     ) -> float | None:
         assert spec.serving is not None  # noqa: S101 - asked by the caller
-        service = await self._scaled(run, spec.serving, await self.threads(self.store.service, run.id), now)
+        service = await self._scaled(
+            run, spec.serving, await self.threads(self.db.model_services.get, run.id), now
+        )
         there = {replica.name(pod): pod for pod in self.cluster.run_pods(run.id)}
         specs = {
             r: await self._spec(run, r) for r in {service.target, service.settled, *(n[0] for n in there)}
@@ -111,7 +113,7 @@ class ModelServices:
         problems = await self._create(run, service, plan, specs, there, now)
         if plan.settled:
             if service.settled != service.target:
-                await self.threads(self.store.settle_service, run.id, service.target, now)
+                await self.threads(self.db.model_services.settle, run.id, service.target, now)
             await self.objects.remove_attempts(run.id, service.target)
         await self._tell(run, service, plan, states, problems, now)
         if plan.create or plan.remove or len(there) > service.wanted:
@@ -145,7 +147,7 @@ class ModelServices:
         if wanted == service.wanted:
             return service
         try:
-            return await self.threads(self.store.scale_service, run.id, wanted, now)
+            return await self.threads(self.db.model_services.scale, run.id, wanted, now)
         except ApiError as refused:
             # More than the group or the queue may ever have, or it is being stopped: as many as there are continue.
             if refused.status not in (409, 422):
@@ -156,7 +158,7 @@ class ModelServices:
     async def _spec(self, run: Run, revision: int) -> Spec:
         known = self._specs.get((run.id, revision))
         if known is None:
-            reply = await self.threads(self.store.revision, run.id, revision)
+            reply = await self.threads(self.db.model_services.revision, run.id, revision)
             known = self._specs[run.id, revision] = Spec.model_validate(reply)
         return known
 
@@ -222,7 +224,7 @@ class ModelServices:
             amount = replica.most(needs, run.asks) if settling or some else needs
             found: Sequence[Problem] = ()
             if amount != run.asks:
-                found = await self.threads(self.store.recharge, run.id, amount, now)
+                found = await self.threads(self.db.model_services.recharge, run.id, amount, now)
             if not found:
                 await self._make(run, specs, some)
                 break
@@ -234,7 +236,7 @@ class ModelServices:
         for revision in sorted({name[0] for name in some}):
             spec, of_it = specs[revision], replace(run, attempt=revision)
             found = await run_context.read(
-                self.threads, self.store, of_it, spec, pods.domain, pods.mount, pods.cache
+                self.threads, self.db, of_it, spec, pods.domain, pods.mount, pods.cache
             )
             await self.objects.run(found, {})
             role = spec.roles[0].name
@@ -276,6 +278,6 @@ class ModelServices:
         others = [p for p in run.waits_for if not str(p.get("code", "")).startswith(CODE)]
         if [p.as_stored() for p in own] != [p for p in run.waits_for if p not in others]:
             kept = [from_stored(p) for p in others]
-            await self.threads(self.store.waits_for, run.id, [*kept, *own])
+            await self.threads(self.db.runs.set_waits_for, run.id, [*kept, *own])
         if trouble != service.trouble:
-            await self.threads(self.store.service_trouble, run.id, trouble, now)
+            await self.threads(self.db.model_services.set_trouble, run.id, trouble, now)

@@ -49,8 +49,8 @@ SILENT = 3
 class Notifier:
     """Takes notices in order and delivers them."""
 
-    def __init__(self, store: Database, threads: DbExecutor, settings: Notices, metrics: Metrics) -> None:
-        self.store, self.threads, self.settings, self.metrics = store, threads, settings, metrics
+    def __init__(self, db: Database, threads: DbExecutor, settings: Notices, metrics: Metrics) -> None:
+        self.db, self.threads, self.settings, self.metrics = db, threads, settings, metrics
         self._delivered: set[tuple[int, str]] = set()
         self._failed: dict[int, int] = {}
         """How often each open notice could not be delivered: those that fail again and again come last."""
@@ -65,7 +65,7 @@ class Notifier:
                     await asyncio.sleep(SELDOM)
                     continue
                 failed = await self.deliver(utc())
-                await self.threads(self.store.wait, Topic.NOTICE, POLL)
+                await self.threads(self.db.outbox.wait, Topic.NOTICE, POLL)
                 if not failed:
                     backoff.reset()
                     continue
@@ -79,7 +79,7 @@ class Notifier:
     async def deliver(self, now: datetime) -> int:
         """Deliver what is open; return how many notices could not be delivered now."""
         await self.forget(now)
-        found = await self.threads(self.store.open_messages, Topic.NOTICE, AT_ONCE)
+        found = await self.threads(self.db.outbox.list_open, Topic.NOTICE, AT_ONCE)
         self._failed = {m.seq: self._failed[m.seq] for m in found if m.seq in self._failed}
         failed, silent = 0, dict[str, int]()
         for message in sorted(found, key=lambda m: (self._failed.get(m.seq, 0), m.seq)):
@@ -93,7 +93,7 @@ class Notifier:
                 self.metrics.notices_failed.inc()
                 well = True
             if well:
-                await self.threads(self.store.done, [message.seq], now)
+                await self.threads(self.db.outbox.complete, [message.seq], now)
                 self._delivered -= {(message.seq, "mail"), (message.seq, "webhook")}
             else:
                 self._failed[message.seq] = self._failed.get(message.seq, 0) + 1
@@ -104,10 +104,10 @@ class Notifier:
         """Close what is too old to be told; the oldest are the first."""
         while late := [
             m.seq
-            for m in await self.threads(self.store.open_messages, Topic.NOTICE, AT_ONCE)
+            for m in await self.threads(self.db.outbox.list_open, Topic.NOTICE, AT_ONCE)
             if now - m.created > KEPT
         ]:
-            await self.threads(self.store.done, late, now)
+            await self.threads(self.db.outbox.complete, late, now)
             self._delivered = {(seq, way) for seq, way in self._delivered if seq not in late}
 
     async def _one(self, message: Message, silent: dict[str, int]) -> bool:
@@ -147,11 +147,11 @@ class Notifier:
         """Return how a notice is delivered, by the names of the ways; none for one that nobody needs any more."""
         try:
             if message.kind == CONFIRM_EMAIL:
-                return self._confirmation(message, await self.threads(self.store.user, message.object))
+                return self._confirmation(message, await self.threads(self.db.users.get, message.object))
             if not message.kind.startswith(("run-", mails.IDLE)):
                 return {}
-            run = await self.threads(self.store.run, message.object)
-            owner = await self.threads(self.store.user, run.owner)
+            run = await self.threads(self.db.runs.get, message.object)
+            owner = await self.threads(self.db.users.get, run.owner)
         except ApiError as error:
             if error.status == 404:
                 return {}

@@ -26,7 +26,7 @@ class Orphans:
     def __init__(
         self,
         cluster: Cluster,
-        store: Database,
+        db: Database,
         threads: DbExecutor,
         metrics: Metrics,
         *,
@@ -34,7 +34,7 @@ class Orphans:
         grace: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.cluster, self.store, self.threads, self.metrics = cluster, store, threads, metrics
+        self.cluster, self.db, self.threads, self.metrics = cluster, db, threads, metrics
         self.name, self.grace, self.clock = name, grace, clock
         self._since: dict[str, float] = {}
         self._spaces: dict[str, float] = {}
@@ -57,7 +57,7 @@ class Orphans:
     async def _wanted(self, run: str) -> bool:
         """Return whether the database knows the run as active here. An answer that cannot be had is a yes."""
         try:
-            found = await self.threads(self.store.run, run)
+            found = await self.threads(self.db.runs.get, run)
         except ApiError as error:
             return error.status != 404
         return found.phase is Phase.ADMITTED and found.cluster == self.name
@@ -100,7 +100,7 @@ class Orphans:
 
     async def _group(self, group: str) -> bool:
         try:
-            await self.threads(self.store.group, group)
+            await self.threads(self.db.groups.get, group)
         except ApiError as error:
             return error.status != 404
         return True

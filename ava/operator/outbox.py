@@ -19,8 +19,8 @@ POLL = 5.0
 class Outbox:
     """Takes what is for this cluster; what is for another's operator is left to it."""
 
-    def __init__(self, store: Database, threads: DbExecutor, queue: WorkQueue, cluster: str) -> None:
-        self.store, self.threads, self.queue, self.cluster = store, threads, queue, cluster
+    def __init__(self, db: Database, threads: DbExecutor, queue: WorkQueue, cluster: str) -> None:
+        self.db, self.threads, self.queue, self.cluster = db, threads, queue, cluster
         self._open: dict[str, set[int]] = {}
         self._known: set[int] = set()
 
@@ -30,7 +30,7 @@ class Outbox:
         more = AT_ONCE
         while more == AT_ONCE:
             last = found[-1].seq if found else 0
-            page = await self.threads(self.store.open_messages, Topic.OPERATOR, AT_ONCE, last, self.cluster)
+            page = await self.threads(self.db.outbox.list_open, Topic.OPERATOR, AT_ONCE, last, self.cluster)
             more = len(page)
             found += page
         self._known &= {message.seq for message in found}
@@ -46,7 +46,7 @@ class Outbox:
 
         await for_each("outbox", [m for m in found if m.seq not in self._known], one)
         await self.end(nothing)
-        await self.threads(self.store.wait, Topic.OPERATOR, POLL)
+        await self.threads(self.db.outbox.wait, Topic.OPERATOR, POLL)
 
     def begin(self, run: str) -> Collection[int]:
         """Return the messages that the look which begins now carries out; they come again only by the database."""
@@ -57,4 +57,4 @@ class Outbox:
     async def end(self, seqs: Collection[int]) -> None:
         """Mark messages as carried out."""
         if seqs:
-            await self.threads(self.store.done, list(seqs), utc())
+            await self.threads(self.db.outbox.complete, list(seqs), utc())

@@ -62,19 +62,19 @@ class Reconciler:
     def __init__(
         self,
         cluster: Cluster,
-        store: Database,
+        db: Database,
         threads: DbExecutor,
         config: Config,
         metrics: Metrics,
         stuck: Mapping[str, FailureReason],
         now: Clock = utc,
     ) -> None:
-        self.cluster, self.store, self.threads, self.config = cluster, store, threads, config
+        self.cluster, self.db, self.threads, self.config = cluster, db, threads, config
         self.objects = RunObjects(cluster, config)
-        self.benches = Workbenches(cluster, store, threads, config)
-        self.disks = Disks(cluster, store, threads, config.cluster, now)
-        self.allocations = Allocations(store, threads)
-        self.replicas = ModelServices(cluster, store, threads, config, self.objects, stuck, self.allocations)
+        self.benches = Workbenches(cluster, db, threads, config)
+        self.disks = Disks(cluster, db, threads, config.cluster, now)
+        self.allocations = Allocations(db, threads)
+        self.replicas = ModelServices(cluster, db, threads, config, self.objects, stuck, self.allocations)
         self.metrics, self.stuck, self.now = metrics, stuck, now
         self._asked: dict[str, int] = {}
         self._hopeless: dict[str, str] = {}
@@ -84,7 +84,7 @@ class Reconciler:
     async def look(self, id: str) -> float | None:
         """Bring one run a step on; return after how many seconds to look again though nothing changed, None: not at all."""
         try:
-            run = await self.threads(self.store.run, id)
+            run = await self.threads(self.db.runs.get, id)
         except ApiError as error:
             if error.status == 404:
                 return None
@@ -118,7 +118,7 @@ class Reconciler:
             )
         there = self.cluster.run_pods(run.id)
         mine = {place_of(pod): pod for pod in there if _attempt(pod) == run.attempt}
-        known = (await self.threads(self.store.pods, [run.id])).get(run.id, ())
+        known = (await self.threads(self.db.pods.list, [run.id])).get(run.id, ())
         states = self._states(run, mine, known)
         await self._observe(run, there, known, states)
         now = self.now()
@@ -138,7 +138,7 @@ class Reconciler:
             return await self._end(run, decision, there)
         if isinstance(decision, Restart):
             log.info("run %s starts again: %s", run.id, decision.reason)
-            await self.threads(self.store.restart, run.id, run.attempt, self.now())
+            await self.threads(self.db.runs.restart, run.id, run.attempt, self.now())
             return SOON
         old = [pod for pod in there if _attempt(pod) != run.attempt]
         if old:
@@ -153,7 +153,7 @@ class Reconciler:
             await self.benches.refresh(run, mine.values())
             if await self.disks.bind(run, mine.values()):
                 log.info("run %s starts again: its node has no room for its disk", run.id)
-                await self.threads(self.store.restart, run.id, run.attempt, self.now())
+                await self.threads(self.db.runs.restart, run.id, run.attempt, self.now())
                 return SOON
         due, later = self._backed_off(run, go.create)
         if due:
@@ -192,7 +192,7 @@ class Reconciler:
         reasons = (
             [Problem(NOT_MADE, plain(why, 1000), Phrase("run {id}", id=run.id), remedy=remedy)] if why else []
         )
-        await self.threads(self.store.waits_for, run.id, reasons)
+        await self.threads(self.db.runs.set_waits_for, run.id, reasons)
 
     def _patience(self, run: Run) -> float:
         """Return the seconds until a run's folders are looked for again; longer each time, for each look is eight questions."""
@@ -234,10 +234,10 @@ class Reconciler:
         if spec.git is not None and not self.config.pods.git_image:
             raise ValueError("this site has no image that clones code (pods.git_image)")
         pods = self.config.pods
-        found = await run_context.read(
-            self.threads, self.store, run, spec, pods.domain, pods.mount, pods.cache
+        found = await run_context.read(self.threads, self.db, run, spec, pods.domain, pods.mount, pods.cache)
+        deploy = (
+            await self.threads(self.db.keys.list, run.owner, "deploy") if spec.git and spec.git.key else {}
         )
-        deploy = await self.threads(self.store.keys, run.owner, "deploy") if spec.git and spec.git.key else {}
         # Before anything is in it.
         await self.objects.group(run.group)
         made = [partial(self.objects.run, found, deploy)]
@@ -253,7 +253,7 @@ class Reconciler:
             return None
         if not await self.objects.remove_rest(run.id, labels.namespace(run.group)):
             return 1.0
-        await self.threads(self.store.finish, run.id, end.outcome, end.reason, self.now())
+        await self.threads(self.db.runs.finish, run.id, end.outcome, end.reason, self.now())
         if run.stop is not None:
             self.metrics.finish.observe(max(0.0, (self.now() - run.stop).total_seconds()))
         self.forget(run.id)
@@ -298,7 +298,7 @@ class Reconciler:
                     kept[state.pod] = merged
         wanted = {**kept, **{s.pod: s for s in states.values()}}
         if wanted != {s.pod: s for s in known}:
-            await self.threads(self.store.record_pod_state, run.id, list(wanted.values()), now)
+            await self.threads(self.db.pods.record, run.id, list(wanted.values()), now)
 
 
 def place_of(pod: Object) -> Place:

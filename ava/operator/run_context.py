@@ -59,19 +59,19 @@ class RunContext:
 
 
 async def read(
-    threads: DbExecutor, store: Database, run: Run, spec: Spec, domain: str, mount: str = "", cache: str = ""
+    threads: DbExecutor, db: Database, run: Run, spec: Spec, domain: str, mount: str = "", cache: str = ""
 ) -> RunContext:
     """Read what a run's pods are made from; ``mount`` and ``cache`` are where nodes have cephfs and Alluxio, empty: nowhere.
 
     Raises NotYet while a folder that they mount is not made; ValueError for a data set that this site cannot give.
     """
     owner, group, queues, pools, (groups, data), disk = await asyncio.gather(
-        threads(store.user, run.owner),
-        threads(store.group, run.group),
-        threads(store.queues),
-        threads(store.pools),
-        threads(_folders, store, run, spec, mount, cache),
-        threads(_disk, store, run),
+        threads(db.users.get, run.owner),
+        threads(db.groups.get, run.group),
+        threads(db.queues.list),
+        threads(db.pools.list),
+        threads(_folders, db, run, spec, mount, cache),
+        threads(_disk, db, run),
     )
     queue = next((queue for queue in queues if queue.name == run.queue), None)
     members = hostfile.members(spec, run.id, run.attempt, labels.namespace(run.group), domain)
@@ -83,24 +83,24 @@ async def read(
     return RunContext(run, spec, owner, group, members, chosen, groups, data, disk, priority)
 
 
-def _disk(store: Database, run: Run) -> Disk | None:
-    return store.disk(run.definition) if run.kind is Kind.WORKBENCH else None
+def _disk(db: Database, run: Run) -> Disk | None:
+    return db.disks.get(run.definition) if run.kind is Kind.WORKBENCH else None
 
 
 def _folders(
-    store: Database, run: Run, spec: Spec, mount: str, cache: str
+    db: Database, run: Run, spec: Spec, mount: str, cache: str
 ) -> tuple[tuple[Group, ...], tuple[Bound, ...]]:
     """Return the groups whose folders a run's pods mount, and its data sets; NotYet until all are made."""
     if not mount:
         if spec.data_sets:
             raise ValueError("this site has no shared file system, so that there are no data sets")
         return (), ()
-    groups = store.groups(user=run.owner, limit=PAGE_LIMIT).items
-    data = store.data_of(run.id)
+    groups = db.groups.list(user=run.owner, limit=PAGE_LIMIT).items
+    data = db.data_sets.of_run(run.id)
     wanted = [(FolderKind.USER, run.owner), *((FolderKind.GROUP, group.name) for group in groups)]
     wanted += [(FolderKind.DATA_SET, one.id) for one, _ in data if one.source["kind"] == "folder"]
     for kind, name in wanted:
-        folder = store.folder(kind, name)
+        folder = db.folders.get(kind, name)
         if folder.made is None:
             raise NotReady(
                 f"the folder of the {kind.value} {name} is not made yet: {folder.trouble or 'wait'}"
@@ -112,15 +112,15 @@ def _folders(
         if found is None:
             raise ValueError(f"its data set {named.name} is gone")
         one, write = found
-        bound.append(as_seen(named.name, one, write, cache, _mountable(store, one)))
+        bound.append(as_seen(named.name, one, write, cache, _mountable(db, one)))
     return tuple(groups), tuple(bound)
 
 
-def _mountable(store: Database, one: DataSet) -> ExternalSource | None:
+def _mountable(db: Database, one: DataSet) -> ExternalSource | None:
     """Return what nodes mount of a data set that is a snapshot; NotYet where that is not there (any more)."""
     if one.source["kind"] != "rbd":
         return None
-    there = store.elsewhere(one.id)
+    there = db.external_sources.get(one.id)
     if not there.volume:
         raise NotReady(f"the data set {one.name} cannot be mounted yet: {there.trouble or 'wait'}")
     return there

@@ -25,8 +25,8 @@ from ava.operator.manifests.pod import marks
 class Workbenches:
     """Makes a workbench's own objects, and brings the keys of its user to it."""
 
-    def __init__(self, cluster: Cluster, store: Database, threads: DbExecutor, config: Config) -> None:
-        self.cluster, self.store, self.threads, self.config = cluster, store, threads, config
+    def __init__(self, cluster: Cluster, db: Database, threads: DbExecutor, config: Config) -> None:
+        self.cluster, self.db, self.threads, self.config = cluster, db, threads, config
 
     async def make(self, run: Run, owner: User, now: datetime) -> None:
         """Make Secret and Service of a run's attempt. Raises keys.Sealed where the database's keys cannot be opened."""
@@ -59,17 +59,17 @@ class Workbenches:
 
     async def _kept(self, definition: str, now: datetime) -> Workbench:
         """Return what the workbench keeps over its runs, made at its first one."""
-        kept = await self.threads(self.store.bench, definition)
+        kept = await self.threads(self.db.workbenches.get, definition)
         if kept is not None:
             return kept
         private, public = ssh_keys.pair()
         box = self.config.sealing_keys
         token = ssh_keys.sealed(secrets.token_urlsafe(32), box)
         new = Workbench(definition, ssh_keys.sealed(private, box), public, token, created=now)
-        return await self.threads(self.store.create_workbench, new)
+        return await self.threads(self.db.workbenches.create, new)
 
     async def _authorized(self, run: Run) -> str:
-        return workbench_files.authorized((await self.threads(self.store.keys, run.owner, "ssh")).values())
+        return workbench_files.authorized((await self.threads(self.db.keys.list, run.owner, "ssh")).values())
 
     async def refresh(self, run: Run, pods: Iterable[Object]) -> None:
         """Bring changed keys of the user to the pod: the Secret first, then the pod is touched so that its kubelet looks."""

@@ -39,17 +39,17 @@ def main() -> int:
     logging.basicConfig(level=options.log_level, format="%(levelname)s %(name)s: %(message)s")
     try:
         config = load(options.config, Config)
-        store = open_database(config.database.address())
+        db = open_database(config.database.address())
     except (ConfigError, ApiError) as error:
         print(error, file=sys.stderr)
         return 2
     try:
-        asyncio.run(_run(Program(config, store)))
+        asyncio.run(_run(Program(config, db)))
     except (InvalidKubeconfig, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     finally:
-        store.close()
+        db.close()
     return 0
 
 

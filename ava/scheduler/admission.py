@@ -98,13 +98,13 @@ class AdmissionController:
         ``room`` is the own cluster's, younger than its last heartbeat.
         """
         database = self._database
-        messages = database.open_messages(Topic.SCHEDULER, MESSAGES)
+        messages = database.outbox.list_open(Topic.SCHEDULER, MESSAGES)
         runs = self._waiting()
         admitted = 0
         if runs:
             admitted = self._admit(runs, now, self._rooms(now, room))
         if messages:
-            database.done([message.seq for message in messages], now)
+            database.outbox.complete([message.seq for message in messages], now)
         return admitted, len(runs) - admitted
 
     def _waiting(self) -> Sequence[Run]:
@@ -112,12 +112,12 @@ class AdmissionController:
 
         So each run is looked at, however many wait before it that cannot be admitted for reasons of their own.
         """
-        first = self._database.waiting(LOOKED_AT)
+        first = self._database.runs.waiting(LOOKED_AT)
         if len(first) < LOOKED_AT:
             self._skip = 0
             return first
         self._skip += LOOKED_AT
-        further = self._database.waiting(LOOKED_AT, self._skip)
+        further = self._database.runs.waiting(LOOKED_AT, self._skip)
         if len(further) < LOOKED_AT:
             self._skip = 0
         known = {run.id for run in first}
@@ -125,8 +125,8 @@ class AdmissionController:
 
     def _admit(self, runs: Sequence[Run], now: datetime, known: Mapping[str, ClusterCapacity]) -> int:
         database = self._database
-        queues = {key: queue for queue in database.queues() for key in (queue.id, queue.name)}
-        pools = usable(database.pools())
+        queues = {key: queue for queue in database.queues.list() for key in (queue.id, queue.name)}
+        pools = usable(database.pools.list())
         waits: dict[str, list[Problem]] = {}
         specs: dict[str, tuple[Spec, str, str | None]] = {}
         able: list[Run] = []
@@ -159,7 +159,7 @@ class AdmissionController:
                 # It said last why it does not admit this one: then neither does the run use any quota here.
                 elsewhere.add(run.id)
                 return [p for p in map(_problem, run.waits_for) if p.code in DATABASE_CODES]
-            problems = database.admit(run.id, now, cluster=chosen if run.cluster == ANY else None)
+            problems = database.runs.admit(run.id, now, cluster=chosen if run.cluster == ANY else None)
             count += not problems
             return problems
 
@@ -175,7 +175,7 @@ class AdmissionController:
                 return [_failed(run)]
 
         elsewhere: set[str] = set()
-        stopping = database.stopping() if able else {}
+        stopping = database.charges.stopping() if able else {}
         waits |= admissions(able, self._groups(able), queues, tried, stopping).waits
         self._tell({run.id: run for run in runs if run.id not in elsewhere}, waits)
         return count
@@ -201,7 +201,7 @@ class AdmissionController:
         self._told = amounts[-1] if amounts else ""
         for id in [*fresh, *amounts]:
             try:
-                self._database.waits_for(id, waits[id])
+                self._database.runs.set_waits_for(id, waits[id])
             except ApiError as refused:
                 if refused.status >= 500:
                     raise
@@ -256,7 +256,9 @@ class AdmissionController:
     def _rooms(self, now: datetime, room: ClusterCapacity | None) -> dict[str, ClusterCapacity]:
         """Return the rooms of the clusters whose schedulers act."""
         signs = {
-            part: detail for part, (at, detail) in self._database.heartbeats().items() if now - at <= FRESH
+            part: detail
+            for part, (at, detail) in self._database.heartbeats.list().items()
+            if now - at <= FRESH
         }
         return rooms(signs) | ({self._cluster: room} if room is not None else {})
 
@@ -273,7 +275,7 @@ class AdmissionController:
         found: dict[str, Group] = {}
         for name in {run.group for run in runs}:
             try:
-                found[name] = self._database.group(name)
+                found[name] = self._database.groups.get(name)
             except ApiError as error:
                 if error.status != 404:
                     raise

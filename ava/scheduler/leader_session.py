@@ -42,16 +42,14 @@ class LeaderSession:
         identity: told with the heartbeats.
     """
 
-    def __init__(
-        self, client: Client, store: Database, config: Config, metrics: Metrics, identity: str
-    ) -> None:
-        self._store, self._config, self._metrics, self._identity = store, config, metrics, identity
+    def __init__(self, client: Client, db: Database, config: Config, metrics: Metrics, identity: str) -> None:
+        self._db, self._config, self._metrics, self._identity = db, config, metrics, identity
         self.cache = Cache((), self._wake)
         self.pods, self.nodes = Informer(client, PODS, seconds=LOOK), Informer(client, NODES, seconds=LOOK)
         self.nodes.listen(self.cache.on_node)
         self.pods.listen(self.cache.on_pod)
         self._teller = ConditionReporter(
-            client, store, self._thing, again=config.tell, rate=config.writes_per_second
+            client, db, self._thing, again=config.tell, rate=config.writes_per_second
         )
         self._binder = Binder(
             client,
@@ -64,9 +62,9 @@ class LeaderSession:
         self.placer = PlacementLoop(
             self.cache, self._binder, metrics, fresh=self._fresh, why=self._teller.why, tell=self._teller.tell
         )
-        self._admitter = AdmissionController(store, config.cluster)
+        self._admitter = AdmissionController(db, config.cluster)
         rights = config.rights
-        self._binder_of_rights = RightsBinder(client, store, rights) if rights is not None else None
+        self._binder_of_rights = RightsBinder(client, db, rights) if rights is not None else None
         self._room: ClusterCapacity | None = None
         self._ready = False
 
@@ -129,7 +127,7 @@ class LeaderSession:
             await asyncio.sleep(backoff.next())
 
     async def _read_pools(self) -> None:
-        self.cache.set_pools(await asyncio.to_thread(self._store.pools))
+        self.cache.set_pools(await asyncio.to_thread(self._db.pools.list))
 
     async def _admitting(self) -> None:
         poll = self._config.poll
@@ -139,7 +137,7 @@ class LeaderSession:
 
     async def _wait(self, poll: float) -> None:
         began = time.monotonic()
-        await asyncio.to_thread(self._store.wait, Topic.SCHEDULER, poll)
+        await asyncio.to_thread(self._db.outbox.wait, Topic.SCHEDULER, poll)
         # Ten rounds a second are enough, however many messages come.
         await asyncio.sleep(max(0.0, 0.1 - (time.monotonic() - began)))
 
@@ -172,7 +170,9 @@ class LeaderSession:
             "cluster": self._config.cluster,
             FIELD: self._room.as_dict(),
         }
-        await asyncio.to_thread(self._store.heartbeat, part(self._config.cluster), datetime.now(UTC), detail)
+        await asyncio.to_thread(
+            self._db.heartbeats.record, part(self._config.cluster), datetime.now(UTC), detail
+        )
 
     def _measure(self, gangs: int, pods: int) -> None:
         m, slots = self._metrics, self.cache.cluster.slots.values()

@@ -23,8 +23,8 @@ PAUSE = 2.0
 class Program:
     """One scheduler process."""
 
-    def __init__(self, config: Config, store: Database) -> None:
-        self._config, self._store = config, store
+    def __init__(self, config: Config, db: Database) -> None:
+        self._config, self._db = config, db
         self.metrics = Metrics()
         self.identity = config.identity or socket.gethostname()
         self.acting: LeaderSession | None = None
@@ -54,7 +54,7 @@ class Program:
                     await asyncio.sleep(PAUSE)
 
     async def _reign(self, leader: Leader) -> None:
-        self.acting = LeaderSession(leader.client, self._store, self._config, self.metrics, self.identity)
+        self.acting = LeaderSession(leader.client, self._db, self._config, self.metrics, self.identity)
         self.metrics.leads.set(1)
         try:
             await self.acting.run()

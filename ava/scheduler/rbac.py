@@ -32,9 +32,9 @@ class RoleBinder:
     """Binds the operator's role in groups' namespaces."""
 
     def __init__(
-        self, client: Client, store: Database, rights: Rights, clock: Callable[[], float] = time.monotonic
+        self, client: Client, db: Database, rights: Rights, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._client, self._store, self._rights, self._clock = client, store, rights, clock
+        self._client, self._db, self._rights, self._clock = client, db, rights, clock
         self.spaces = Informer(client, NAMESPACES, labels=f"{labels.MANAGED}=true")
         self.spaces.listen(self._changed)
         self._due: dict[str, float] = {}
@@ -84,7 +84,7 @@ class RoleBinder:
         if not group or labels.namespace(group) != meta["name"] or meta["name"] == self._rights.namespace:
             return False
         try:
-            await asyncio.to_thread(self._store.group, group)
+            await asyncio.to_thread(self._db.groups.get, group)
         except ApiError as refused:
             if refused.status != 404:
                 raise

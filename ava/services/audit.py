@@ -14,7 +14,7 @@ def list_audit(context: Context, caller: Caller, query: AuditQuery) -> Paged[Aud
     """Return every change and every refused login, newest first."""
     authorize(context, caller, "audit.list")
     scope = f"audit {query.who} {query.object} {query.action}"
-    found = context.store.audit(
+    found = context.db.audit.list(
         who=query.who,
         object=query.object,
         action=query.action,

@@ -53,7 +53,7 @@ class Context:
         clock: UTC; tests set it.
     """
 
-    store: Database
+    db: Database
     config: Config
     sealer: Sealer
     passwords: Passwords
@@ -75,7 +75,7 @@ class Context:
         detail: Mapping[str, Any] | None = None,
     ) -> None:
         """Write a line of the audit log; ``detail`` never holds a secret."""
-        self.store.write_audit(
+        self.db.audit.write(
             self.clock(),
             who=who,
             action=action,
@@ -86,10 +86,10 @@ class Context:
         )
 
 
-def new_context(store: Database, config: Config, sealer: Sealer, **more: Any) -> Context:
+def new_context(db: Database, config: Config, sealer: Sealer, **more: Any) -> Context:
     """Return the services over a store."""
     made: dict[str, Any] = {"rates": rates(config.limits), "registries": Registries(config.registries)}
     # A hasher takes a hash's time to make.
     if "passwords" not in more:
         made["passwords"] = Passwords()
-    return Context(store=store, config=config, sealer=sealer, **(made | more))
+    return Context(db=db, config=config, sealer=sealer, **(made | more))

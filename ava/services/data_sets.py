@@ -31,8 +31,8 @@ from ava.services.runs.rules import sources
 
 def find_readable(context: Context, caller: Caller, ref: str) -> DataSet:
     """Return a data set that somebody may read; of another one it says the same as of none."""
-    one = find(context.store.data_set, "data set", ref, "path.id")
-    shared = caller.user is not None and context.store.may_read(one.id, caller.me.name)
+    one = find(context.db.data_sets.get, "data set", ref, "path.id")
+    shared = caller.user is not None and context.db.data_sets.may_read(one.id, caller.me.name)
     owner = caller.me.name if shared else one.owner
     authorize(
         context, caller, "data-sets.show", owner=owner, what=Phrase("data set {id}", id=ref), where="path.id"
@@ -77,12 +77,12 @@ def _folder(folder: Folder) -> FolderOut:
 
 
 def _home(context: Context, caller: Caller, name: str) -> HomeOut:
-    store = context.store
-    folder = _folder(store.folder(FolderKind.USER, name))
+    db = context.db
+    folder = _folder(db.folders.get(FolderKind.USER, name))
     return HomeOut(
         **folder.model_dump(),
-        chosen=store.home_quota(name),
-        data_sets=store.data_set_usage(name),
+        chosen=db.folders.home_quota(name),
+        data_sets=db.data_sets.promised(name),
         data_sets_most=context.config.owner_quota,
     )
 
@@ -90,9 +90,9 @@ def _home(context: Context, caller: Caller, name: str) -> HomeOut:
 def _shape(context: Context, caller: Caller, one: DataSet) -> DataSetOut:
     folder = elsewhere = None
     if one.source["kind"] == "folder":
-        folder = _folder(context.store.folder(FolderKind.DATA_SET, one.id))
+        folder = _folder(context.db.folders.get(FolderKind.DATA_SET, one.id))
     else:
-        seen = context.store.elsewhere(one.id)
+        seen = context.db.external_sources.get(one.id)
         elsewhere = ElsewhereOut(
             ready=bool(seen.volume) or one.source["kind"] != "rbd",
             size=seen.size,
@@ -118,7 +118,7 @@ def list_data_sets(context: Context, caller: Caller, query: DataSetsQuery) -> Pa
     """Return data sets, newest first."""
     authorize(context, caller, "data-sets.list-all" if query.all else "data-sets.list")
     scope = f"data sets {query.all}"
-    found = context.store.data_sets(
+    found = context.db.data_sets.list(
         reader=None if query.all else caller.me.name,
         after=pagination.opened(context, caller, query, scope),
         limit=query.limit,
@@ -140,7 +140,7 @@ def make_data_set(context: Context, caller: Caller, body: DataSetMake) -> DataSe
             )
     config = context.config
     with record_change(context, caller, "data-sets.make", f"data set {body.name}", source=source):
-        made = context.store.add_data_set(
+        made = context.db.data_sets.create(
             caller.me.name,
             body.name,
             source,
@@ -160,21 +160,21 @@ def delete_data_set(context: Context, caller: Caller, id: str) -> None:
     """Delete a data set with its files; 409 while a run that has not finished names it."""
     one = find_changeable(context, caller, id)
     with record_change(context, caller, "data-sets.change", f"data set {one.id}", deleted=one.name):
-        context.store.delete_data_set(one.id, context.clock())
+        context.db.data_sets.delete(one.id, context.clock())
 
 
 def list_uses(context: Context, caller: Caller, id: str) -> list[UseOut]:
     """Return the runs that name a data set and have not finished: why it cannot be deleted or written."""
     one = find_changeable(context, caller, id)
     return [
-        UseOut(run=run, writes=writes, admitted=had) for run, writes, had in context.store.users_of(one.id)
+        UseOut(run=run, writes=writes, admitted=had) for run, writes, had in context.db.data_sets.uses(one.id)
     ]
 
 
 def list_shares(context: Context, caller: Caller, id: str) -> list[ShareOut]:
     """Return with whom a data set is shared."""
     one = find_changeable(context, caller, id)
-    return [ShareOut(kind=s.kind, who=s.who, since=s.since) for s in context.store.shares(one.id)]
+    return [ShareOut(kind=s.kind, who=s.who, since=s.since) for s in context.db.data_sets.shares(one.id)]
 
 
 def share_data_set(context: Context, caller: Caller, id: str, body: ShareIn) -> None:
@@ -182,7 +182,7 @@ def share_data_set(context: Context, caller: Caller, id: str, body: ShareIn) -> 
     one = find_changeable(context, caller, id)
     kind, name = _with(body)
     with record_change(context, caller, "data-sets.change", f"data set {one.id}", shared=f"{kind} {name}"):
-        context.store.share(one.id, kind, name, context.clock())
+        context.db.data_sets.share(one.id, kind, name, context.clock())
 
 
 def unshare_data_set(
@@ -191,19 +191,19 @@ def unshare_data_set(
     """Take that back. No further run gets it; those that have it (GET …/runs) keep it until they end."""
     one = find_changeable(context, caller, id)
     with record_change(context, caller, "data-sets.change", f"data set {one.id}", unshared=f"{kind} {name}"):
-        context.store.unshare(one.id, kind, name)
+        context.db.data_sets.unshare(one.id, kind, name)
 
 
 def limit_data_set(context: Context, caller: Caller, id: str, body: LimitIn) -> DataSetOut:
     """Choose the limit of a data set."""
     one = find_changeable(context, caller, id, "data-sets.quota")
     with record_change(context, caller, "data-sets.quota", f"data set {one.id}", quota=body.quota):
-        return _shape(context, caller, context.store.set_data_set_quota(one.id, body.quota, context.clock()))
+        return _shape(context, caller, context.db.data_sets.set_quota(one.id, body.quota, context.clock()))
 
 
 def show_home(context: Context, caller: Caller, name: str) -> HomeOut:
     """Return a user's home in the shared file system, with its limit and what is in it."""
-    person = find(context.store.user, "user", user_name(caller, name), "path.name")
+    person = find(context.db.users.get, "user", user_name(caller, name), "path.name")
     authorize(
         context,
         caller,
@@ -217,7 +217,7 @@ def show_home(context: Context, caller: Caller, name: str) -> HomeOut:
 
 def limit_home(context: Context, caller: Caller, name: str, body: LimitIn) -> HomeOut:
     """Choose the limit of a user's home; null: the site's. It is in force a moment later."""
-    person = find(context.store.user, "user", name, "path.name")
+    person = find(context.db.users.get, "user", name, "path.name")
     authorize(
         context,
         caller,
@@ -227,17 +227,17 @@ def limit_home(context: Context, caller: Caller, name: str, body: LimitIn) -> Ho
         where="path.name",
     )
     with record_change(context, caller, "users.storage", f"user {person.name}", quota=body.quota):
-        context.store.set_home_quota(person.name, body.quota, context.clock())
+        context.db.folders.set_home_quota(person.name, body.quota, context.clock())
     return _home(context, caller, person.name)
 
 
 def show_group_folder(context: Context, caller: Caller, name: str) -> FolderOut:
     """Return a group's folder in the shared file system; its limit is the ``storage`` of the group's quota."""
-    group = find(context.store.group, "group", name, "path.name")
+    group = find(context.db.groups.get, "group", name, "path.name")
     authorize(
         context, caller, "groups.show", group=group, what=Phrase("group {name}", name=name), where="path.name"
     )
-    return _folder(context.store.folder(FolderKind.GROUP, group.name))
+    return _folder(context.db.folders.get(FolderKind.GROUP, group.name))
 
 
 def _with(body: ShareIn) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from ava.services.runs.runs import with_states
 
 
 def _definition(context: Context, caller: Caller, id: str, action: str) -> Definition:
-    found = find(context.store.definition, "definition", id, "path.id")
+    found = find(context.db.definitions.get, "definition", id, "path.id")
     authorize(
         context, caller, action, owner=found.owner, what=Phrase("definition {id}", id=id), where="path.id"
     )
@@ -35,7 +35,7 @@ def list_definitions(context: Context, caller: Caller, query: DefinitionsQuery) 
     """Return stored definitions, newest first."""
     authorize(context, caller, "definitions.list-all" if query.all else "definitions.list")
     scope = f"definitions {query.all} {query.kind} {query.name}"
-    found = context.store.definitions(
+    found = context.db.definitions.list(
         owner=None if query.all else caller.me.name,
         kind=Kind(query.kind) if query.kind else None,
         name=query.name,
@@ -49,9 +49,9 @@ def make_definition(context: Context, caller: Caller, body: DefinitionMake) -> D
     """Store a definition. Kind and name are its key: the same again changes nothing, another one is 409 unless ``replace``."""
     authorize(context, caller, "definitions.make")
     submit.check(context, caller, caller.me, body.spec)
-    store, kind = context.store, Kind(body.spec.kind)
+    db, kind = context.db, Kind(body.spec.kind)
     with record_change(context, caller, "definitions.make", f"{kind} {body.name}"):
-        made = store.save_definition(
+        made = db.definitions.save(
             caller.me.name,
             kind,
             body.name,
@@ -71,7 +71,7 @@ def delete_definition(context: Context, caller: Caller, id: str) -> None:
     """Delete a definition of which nothing runs; its runs stay known."""
     found = _definition(context, caller, id, "definitions.delete")
     with record_change(context, caller, "definitions.delete", f"definition {found.id}"):
-        context.store.delete_definition(found.id, context.clock())
+        context.db.definitions.delete(found.id, context.clock())
 
 
 def start(

@@ -25,7 +25,7 @@ from ava.services.registry.tokens import signer
 from ava.settings import ConfigError
 
 
-def store(config: Config) -> Database:
+def database(config: Config) -> Database:
     """Return the database; nothing is connected to yet. ConfigError where its address is none."""
     try:
         return open_database(config.database.address())
@@ -89,4 +89,4 @@ def make(config: Config) -> Context:
     table()
     seal = sealer(config.sealing_key)
     ways = {"directory": directory(config), "provider": provider(config), "pushed": pushing(config)}
-    return new_context(store(config), config, seal, logs=logs(config), **ways)
+    return new_context(database(config), config, seal, logs=logs(config), **ways)

@@ -16,7 +16,7 @@ from ava.services.lookup import find
 
 def _group(context: Context, caller: Caller, ref: str, action: str) -> Group:
     what = Phrase("group {name}", name=ref)
-    group = find(context.store.group, "group", ref, "path.name")
+    group = find(context.db.groups.get, "group", ref, "path.name")
     authorize(context, caller, action, group=group, what=what, where="path.name")
     return group
 
@@ -25,7 +25,7 @@ def list_groups(context: Context, caller: Caller, query: GroupsQuery) -> Paged[G
     """Return groups by name, with what they may have and what they have now (U5)."""
     authorize(context, caller, "groups.list-all" if query.all else "groups.list")
     scope = f"groups {query.all}"
-    found = context.store.groups(
+    found = context.db.groups.list(
         user=None if query.all else caller.me.name,
         after=pagination.opened(context, caller, query, scope),
         limit=query.limit,
@@ -36,10 +36,10 @@ def list_groups(context: Context, caller: Caller, query: GroupsQuery) -> Paged[G
 def make_group(context: Context, caller: Caller, body: GroupMake) -> tuple[GroupOut, bool]:
     """Create a group; return it and whether it is new: its name is its key, and the same once more changes nothing."""
     authorize(context, caller, "groups.make")
-    store, quota = context.store, serializers.quota_in(body.quota)
+    db, quota = context.db, serializers.quota_in(body.quota)
     with record_change(context, caller, "groups.make", f"group {body.name}", quota=body.quota.model_dump()):
         try:
-            return serializers.group(store.add_group(body.name, quota, context.clock())), True
+            return serializers.group(db.groups.create(body.name, quota, context.clock())), True
         except ApiError as refused:
             there = _there(context, caller, body.name) if refused.status == 409 else None
             if there is None or there.quota != quota:
@@ -49,7 +49,7 @@ def make_group(context: Context, caller: Caller, body: GroupMake) -> tuple[Group
 
 def _there(context: Context, caller: Caller, name: str) -> Group | None:
     try:
-        return context.store.group(name)
+        return context.db.groups.get(name)
     except ApiError:
         return None
 
@@ -63,7 +63,7 @@ def delete_group(context: Context, caller: Caller, name: str) -> None:
     """Remove a group that has no members and no runs; what it used stays known."""
     group = _group(context, caller, name, "groups.delete")
     with record_change(context, caller, "groups.delete", f"group {group.name}"):
-        context.store.delete_group(group.name, context.clock())
+        context.db.groups.delete(group.name, context.clock())
 
 
 def set_quota(context: Context, caller: Caller, name: str, body: QuotaIn) -> GroupOut:
@@ -71,14 +71,14 @@ def set_quota(context: Context, caller: Caller, name: str, body: QuotaIn) -> Gro
     group = _group(context, caller, name, "groups.quota")
     with record_change(context, caller, "groups.quota", f"group {group.name}", quota=body.model_dump()):
         return serializers.group(
-            context.store.set_quota(group.name, serializers.quota_in(body), context.clock())
+            context.db.groups.set_quota(group.name, serializers.quota_in(body), context.clock())
         )
 
 
 def list_members(context: Context, caller: Caller, name: str) -> list[MemberOut]:
     """Return who is in a group."""
     group = _group(context, caller, name, "groups.members")
-    members = context.store.members(group.name)
+    members = context.db.groups.members(group.name)
     return [
         MemberOut(name=m.name, state=m.state.value, default=m.default_group == group.name) for m in members
     ]
@@ -87,20 +87,20 @@ def list_members(context: Context, caller: Caller, name: str) -> list[MemberOut]
 def add_member(context: Context, caller: Caller, name: str, user: str) -> None:
     """Put a user into a group; the first one becomes the user's default group. Idempotent."""
     group = _group(context, caller, name, "groups.join")
-    person = find(context.store.user, "user", user, "path.user")
+    person = find(context.db.users.get, "user", user, "path.user")
     with record_change(context, caller, "groups.join", f"group {group.name}", user=person.name):
-        context.store.add_member(group.name, person.name, context.clock())
+        context.db.groups.add_member(group.name, person.name, context.clock())
 
 
 def remove_member(context: Context, caller: Caller, name: str, user: str, stop_runs: bool = False) -> None:
     """Take a user out of a group; runs continue, charged to it, but cannot grow."""
     group = _group(context, caller, name, "groups.leave")
-    person = find(context.store.user, "user", user, "path.user")
+    person = find(context.db.users.get, "user", user, "path.user")
     with record_change(
         context, caller, "groups.leave", f"group {group.name}", user=person.name, stop_runs=stop_runs
     ):
         try:
-            context.store.remove_member(group.name, person.name, context.clock())
+            context.db.groups.remove_member(group.name, person.name, context.clock())
         except ApiError as refused:
             if not stop_runs or refused.status != 404:
                 raise

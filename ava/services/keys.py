@@ -34,7 +34,7 @@ def _public(context: Context, sealed: str) -> str:
 def list_keys(context: Context, caller: Caller, kind: KeyKind) -> list[KeyOut]:
     """Return one's own keys; private parts never leave the database this way."""
     authorize(context, caller, "keys.list")
-    there = context.store.keys(caller.me.name, kind)
+    there = context.db.keys.list(caller.me.name, kind)
     return [_shown(context, kind, name, kept) for name, kept in sorted(there.items())]
 
 
@@ -49,8 +49,8 @@ def put_key(
 def _put(
     context: Context, caller: Caller, owner: str, kind: KeyKind, name: str, body: KeyPut, *, new: bool = False
 ) -> KeyOut:
-    store = context.store
-    there = store.keys(owner, kind)
+    db = context.db
+    there = db.keys.list(owner, kind)
     if name not in there and len(there) >= MOST:
         raise ApiError(
             409,
@@ -70,7 +70,7 @@ def _put(
         kept = context.sealer.seal(private)
     detail = {"fingerprint": _shown(context, kind, name, kept).fingerprint} | _of(caller, owner)
     with record_change(context, caller, "keys.put", f"key {kind}/{name}", **detail):
-        store.put_key(owner, kind, name, kept, context.clock(), new=new)
+        db.keys.put(owner, kind, name, kept, context.clock(), new=new)
     return _shown(context, kind, name, kept)
 
 
@@ -97,11 +97,11 @@ def delete_key(context: Context, caller: Caller, kind: KeyKind, name: str) -> No
 
 
 def _delete(context: Context, caller: Caller, owner: str, kind: KeyKind, name: str) -> None:
-    store = context.store
+    db = context.db
     with record_change(context, caller, "keys.delete", f"key {kind}/{name}", **_of(caller, owner)):
-        if name not in store.keys(owner, kind):
+        if name not in db.keys.list(owner, kind):
             find(_nothing, f"{kind} key", name, "path.name")
-        store.delete_key(owner, kind, name)
+        db.keys.delete(owner, kind, name)
 
 
 def _of(caller: Caller, owner: str) -> dict[str, str]:
@@ -120,12 +120,12 @@ def _owner(context: Context, caller: Caller, ref: str) -> str:
         what=what,
         where="path.user",
     )
-    return find(context.store.user, "user", name, "path.user").name
+    return find(context.db.users.get, "user", name, "path.user").name
 
 
 def list_keys_of(context: Context, caller: Caller, user: str) -> list[KeyOut]:
     """Return a user's ssh keys. Deploy keys are their owner's alone."""
-    there = context.store.keys(_owner(context, caller, user), "ssh")
+    there = context.db.keys.list(_owner(context, caller, user), "ssh")
     return [_shown(context, "ssh", name, kept) for name, kept in sorted(there.items())]
 
 

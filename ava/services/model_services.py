@@ -12,9 +12,9 @@ from ava.services.runs.runs import find_run
 
 
 def _shown(context: Context, caller: Caller, run: Run) -> ServiceOut:
-    store, domain = context.store, context.config.services_domain
-    known = store.service(run.id)
-    pods = store.pods([run.id]).get(run.id, ())
+    db, domain = context.db, context.config.services_domain
+    known = db.model_services.get(run.id)
+    pods = db.pods.list([run.id]).get(run.id, ())
     report = run.spec.get("serving") or {}
     return ServiceOut(
         run=run.id,
@@ -39,5 +39,5 @@ def scale(context: Context, caller: Caller, id: str, body: Scale) -> ServiceOut:
     """Set how many replicas are wanted, within the definition's bounds; they come as the quota has room for them."""
     found = find_run(context, caller, id, "services.scale")
     with record_change(context, caller, "services.scale", f"run {found.id}", replicas=body.replicas):
-        context.store.scale_service(found.id, body.replicas, context.clock())
-    return _shown(context, caller, context.store.run(found.id))
+        context.db.model_services.scale(found.id, body.replicas, context.clock())
+    return _shown(context, caller, context.db.runs.get(found.id))

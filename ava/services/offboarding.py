@@ -16,7 +16,7 @@ def runs_of(
     for phase in (Phase.QUEUED, Phase.ADMITTED):
         after, more = None, True
         while more:
-            found = context.store.runs(
+            found = context.db.runs.list(
                 owner=owner, group=group, kind=kind, phase=phase, after=after, limit=500
             )
             yield from (run for run in found.items if run.stop is None)
@@ -32,12 +32,12 @@ def stop(context: Context, caller: Caller, owner: str, group: str | None = None)
 def stop_public(context: Context, caller: Caller, owner: str) -> None:
     """Ask for the end of a person's services that anybody may call."""
     for run in list(runs_of(context, caller, owner, kind=Kind.SERVICE)):
-        serving = context.store.run(run.id).spec.get("serving") or {}
+        serving = context.db.runs.get(run.id).spec.get("serving") or {}
         if serving.get("access") == "public":
             _stop(context, caller, run)
 
 
 def _stop(context: Context, caller: Caller, run: Run) -> None:
     # Not counted as changes: an administrator's limit must not end it half way.
-    context.store.stop(run.id, context.clock(), by=caller.me.name)
+    context.db.runs.stop(run.id, context.clock(), by=caller.me.name)
     context.audit(caller.me.name, "runs.stop", f"run {run.id}", "done", caller.address, {"owner": run.owner})

@@ -20,9 +20,9 @@ MOST = 1000
 def list_queues(context: Context, caller: Caller) -> list[QueueOut]:
     """Return all queues, the highest priority first."""
     authorize(context, caller, "queues.list")
-    store = context.store
-    waiting = Counter(run.queue for run in store.waiting(MOST))
-    return [serializers.queue(q, waiting[q.name]) for q in store.queues()]
+    db = context.db
+    waiting = Counter(run.queue for run in db.runs.waiting(MOST))
+    return [serializers.queue(q, waiting[q.name]) for q in db.queues.list()]
 
 
 def put_queue(
@@ -32,7 +32,7 @@ def put_queue(
     authorize(context, caller, "queues.put")
     quota = serializers.quota_in(body.quota) if body.quota is not None else None
     with record_change(context, caller, "queues.put", f"queue {name}", **body.model_dump(exclude_none=True)):
-        queue = context.store.put_queue(
+        queue = context.db.queues.put(
             name,
             context.clock(),
             pool=body.pool,
@@ -47,16 +47,16 @@ def delete_queue(context: Context, caller: Caller, name: str) -> None:
     """Delete a queue; 409 while a run in it has not finished."""
     authorize(context, caller, "queues.delete")
     with record_change(context, caller, "queues.delete", f"queue {name}"):
-        context.store.delete_queue(name, context.clock())
+        context.db.queues.delete(name, context.clock())
 
 
 def list_waiting(context: Context, caller: Caller, name: str) -> list[WaitingOut]:
     """Return what waits in a queue in the order in which it is looked at. Other people's runs have no names."""
     authorize(context, caller, "queues.waiting")
-    store, me = context.store, caller.me
-    if name not in {q.name for q in store.queues()}:
+    db, me = context.db, caller.me
+    if name not in {q.name for q in db.queues.list()}:
         raise missing(Phrase("queue {name}", name=name), "path.name")
-    rows = [run for run in store.waiting(MOST) if run.queue == name]
+    rows = [run for run in db.runs.waiting(MOST) if run.queue == name]
     found = []
     for position, run in enumerate(rows):
         mine = me.admin or run.owner == me.name
@@ -78,7 +78,7 @@ def list_waiting(context: Context, caller: Caller, name: str) -> list[WaitingOut
 def list_pools(context: Context, caller: Caller) -> list[PoolOut]:
     """Return all pools by name."""
     authorize(context, caller, "pools.list")
-    return [serializers.pool(p) for p in context.store.pools()]
+    return [serializers.pool(p) for p in context.db.pools.list()]
 
 
 def put_pool(
@@ -90,11 +90,11 @@ def put_pool(
         pool = Pool(
             "", name, body.gpu, dict(body.selector), body.cpu_ratio, body.memory_ratio, body.gpu_slots
         )
-        return serializers.pool(context.store.put_pool(pool, known=known))
+        return serializers.pool(context.db.pools.put(pool, known=known))
 
 
 def delete_pool(context: Context, caller: Caller, name: str) -> None:
     """Delete a pool; 409 while a queue names it or a run that has not finished goes to it."""
     authorize(context, caller, "pools.delete")
     with record_change(context, caller, "pools.delete", f"pool {name}"):
-        context.store.delete_pool(name)
+        context.db.pools.delete(name)

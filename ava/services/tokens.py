@@ -18,7 +18,7 @@ from ava.services.lookup import find
 def list_tokens(context: Context, caller: Caller) -> list[SecretOut]:
     """Return one's own tokens, without their secrets."""
     authorize(context, caller, "tokens.list")
-    return [serializers.secret(s) for s in context.store.secrets(caller.me.name, "token")]
+    return [serializers.secret(s) for s in context.db.secrets.list(caller.me.name, "token")]
 
 
 def make_token(context: Context, caller: Caller, body: TokenMake) -> TokenOut:
@@ -56,7 +56,7 @@ def make_token(context: Context, caller: Caller, body: TokenMake) -> TokenOut:
 
 def end_token(context: Context, caller: Caller, id: str) -> None:
     """End one of one's own tokens."""
-    store, me = context.store, caller.me.name
+    db, me = context.db, caller.me.name
     authorize(context, caller, "tokens.end", owner=me, what=f"token {id}", where="path.id")
     with record_change(context, caller, "tokens.end", f"token {id}"):
-        find(lambda ref: store.end_secret(me, ref), "token", id, "path.id")
+        find(lambda ref: db.secrets.delete(me, ref), "token", id, "path.id")

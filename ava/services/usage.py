@@ -31,19 +31,19 @@ def report(context: Context, caller: Caller, query: UsageQuery) -> UsageReport:
                 Phrase("Choose a month that has begun."),
             ),
         )
-    found = context.store.usage(since, until, now=now, group=query.group, user=user)
+    found = context.db.charges.usage(since, until, now=now, group=query.group, user=user)
     return UsageReport(since=since, until=until, rows=[serializers.usage(row) for row in found])
 
 
 def _whose(context: Context, caller: Caller, query: UsageQuery) -> str | None:
     """Return the user whose usage is asked for, None for everybody's; ApiError where that is not the caller's to know."""
-    me, store = caller.me, context.store
+    me, db = caller.me, context.db
     user = me.name if query.user == "me" else query.user
     if user == me.name:
         authorize(context, caller, "usage.own")
         return user
     if query.group is not None:
-        group = find(store.group, "group", query.group, "query.group")
+        group = find(db.groups.get, "group", query.group, "query.group")
         authorize(
             context,
             caller,

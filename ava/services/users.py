@@ -34,7 +34,7 @@ def list_users(context: Context, caller: Caller, query: UsersQuery) -> Paged[Use
     authorize(context, caller, "users.list")
     scope = f"users {query.state}"
     state = UserState(query.state) if query.state else None
-    found = context.store.users(
+    found = context.db.users.list(
         state=state, after=pagination.opened(context, caller, query, scope), limit=query.limit
     )
     return pagination.page(context, caller, found, scope, partial(serializers.user, context))
@@ -47,7 +47,7 @@ def make_user(context: Context, caller: Caller, body: UserMake) -> UserOut:
         hashed = context.passwords.hash(body.password if body.password is not None else new_secret())
         return serializers.user(
             context,
-            context.store.add_user(
+            context.db.users.create(
                 body.name,
                 body.email,
                 hashed,
@@ -62,10 +62,10 @@ def make_user(context: Context, caller: Caller, body: UserMake) -> UserOut:
 
 def find_user(context: Context, caller: Caller, ref: str, action: str) -> User:
     """Return the account that a path names, where the caller may do something to it; ApiError 403, 404."""
-    name, store = user_name(caller, ref), context.store
+    name, db = user_name(caller, ref), context.db
     if name != caller.me.name and not caller.me.admin:
         authorize(context, caller, action, what=Phrase("user {name}", name=name), where="path.name")
-    found = find(store.user, "user", name, "path.name")
+    found = find(db.users.get, "user", name, "path.name")
     authorize(
         context, caller, action, owner=found.name, what=Phrase("user {name}", name=name), where="path.name"
     )
@@ -85,7 +85,7 @@ def change_user(context: Context, caller: Caller, name: str, body: UserChange) -
     if not detail:
         return serializers.user(context, found)
     with record_change(context, caller, "users.change", f"user {found.name}", **detail):
-        changed = context.store.set_user(
+        changed = context.db.users.update(
             found.name,
             context.clock(),
             state=UserState(body.state) if body.state else None,
@@ -105,7 +105,7 @@ def remove_user(context: Context, caller: Caller, name: str) -> None:
     """Remove an account that nobody has approved, so that its name and address are free; 409 for every other."""
     found = find_user(context, caller, name, "users.delete")
     with record_change(context, caller, "users.delete", f"user {found.name}", email=found.email):
-        context.store.remove_user(found.name)
+        context.db.users.delete(found.name)
 
 
 def set_password(context: Context, caller: Caller, name: str, body: PasswordChange) -> None:
@@ -115,7 +115,7 @@ def set_password(context: Context, caller: Caller, name: str, body: PasswordChan
     with record_change(context, caller, "users.password", f"user {found.name}"):
         if own:
             context.rates.check("login_account", f"{found.name} itself", "refused passwords of this account")
-            kept = context.store.password(found.name)
+            kept = context.db.users.password_hash(found.name)
             if not context.passwords.matches(kept, body.current or ""):
                 context.rates.spend(
                     "login_account", f"{found.name} itself", "refused passwords of this account"
@@ -132,7 +132,7 @@ def set_password(context: Context, caller: Caller, name: str, body: PasswordChan
                     ),
                 )
         hashed = context.passwords.hash(body.new)
-        context.store.replace_password(found.name, hashed, keep=caller.secret_id if own else None)
+        context.db.users.replace_password(found.name, hashed, keep=caller.secret_id if own else None)
 
 
 def invite(context: Context, caller: Caller, name: str) -> InvitationOut:
@@ -147,7 +147,7 @@ def set_default_group(context: Context, caller: Caller, name: str, body: Default
     """Choose the group that later runs are charged to; runs that are there stay where they are (U6)."""
     found = find_user(context, caller, name, "users.default-group")
     with record_change(context, caller, "users.default-group", f"user {found.name}", group=body.group):
-        return serializers.user(context, context.store.set_default_group(found.name, body.group))
+        return serializers.user(context, context.db.users.set_default_group(found.name, body.group))
 
 
 def send_confirmation(context: Context, caller: Caller, name: str) -> UserOut:
@@ -171,7 +171,7 @@ def register(context: Context, caller: Caller, body: Registration) -> UserOut:
     with record_change(context, caller, "registrations.make", f"user {body.name}"):
         hashed = context.passwords.hash(body.password)
         return serializers.user(
-            context, context.store.add_user(body.name, body.email, hashed, context.clock())
+            context, context.db.users.create(body.name, body.email, hashed, context.clock())
         )
 
 

@@ -68,11 +68,11 @@ async def publish(server: Any, cache: Alluxio, folder: Path) -> None:
             await admin.create(kind, manifest[name], SYSTEM)
 
 
-def measured(server: Any, store: Database) -> None:
+def measured(server: Any, db: Database) -> None:
     """Look once at each data set, through the API server and with the storage service's own account."""
 
     async def look() -> None:
         async with Client(server.account(STORAGE)) as client:
-            await CacheStats(store, client, SYSTEM, (SERVICE,), now, every=timedelta(0)).look()
+            await CacheStats(db, client, SYSTEM, (SERVICE,), now, every=timedelta(0)).look()
 
     asyncio.run(look())

@@ -112,10 +112,10 @@ def overruns(history: History, limits: dict[str, Quota]) -> list[str]:
     return found
 
 
-def disagreements(history: History, store: Database) -> list[str]:
+def disagreements(history: History, db: Database) -> list[str]:
     """Return where the database, at rest, contradicts what it had acknowledged: lost, doubled or invented charges."""
     charges, after = [], None
-    while page := store.charges(after=after):
+    while page := db.charges.list(after=after):
         charges += page
         after = page[-1].id
     by_run = Counter(c.run for c in charges)
@@ -134,19 +134,19 @@ def disagreements(history: History, store: Database) -> list[str]:
     found += [
         f"the charge of {run} has ended and nobody ended it" for run in ended & set(history.runs) - maybe
     ]
-    return found + sums(store, charges)
+    return found + sums(db, charges)
 
 
-def sums(store: Database, charges: Sequence) -> list[str]:
+def sums(db: Database, charges: Sequence) -> list[str]:
     """Return where what a group or queue uses is not the sum of its open charges, or more than its quota."""
     groups, after = [], None
     while True:
-        page = store.groups(after=after, limit=1000)
+        page = db.groups.list(after=after, limit=1000)
         groups += page.items
         if (after := page.next) is None:
             break
     found = []
-    for shared, part in [(g, "group") for g in groups] + [(q, "queue") for q in store.queues()]:
+    for shared, part in [(g, "group") for g in groups] + [(q, "queue") for q in db.queues.list()]:
         total = Resources()
         for charge in charges:
             if charge.ended is None and getattr(charge, part) == shared.name:

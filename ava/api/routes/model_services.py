@@ -30,8 +30,8 @@ def _callers(request: Request) -> Callers:
     """Return what this process remembers of callers."""
     state = request.app.state
     found: Callers | None = getattr(state, "callers", None)
-    if found is None or found.store is not state.services.store:
-        found = state.callers = Callers(state.services.store)
+    if found is None or found.db is not state.services.db:
+        found = state.callers = Callers(state.services.db)
     return found
 
 

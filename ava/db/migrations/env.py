@@ -2,8 +2,6 @@
 
 from alembic import context
 
-# Their tables are known by being imported.
-from ava.db import tables_folders, tables_identities, tables_images, tables_services, tables_workbenches  # noqa: F401
 from ava.db.tables import metadata
 
 connection = context.config.attributes["connection"]

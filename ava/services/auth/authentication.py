@@ -40,13 +40,13 @@ def by_session(context: Context, cookie: str | None, address: str) -> Caller:
 
 def check(context: Context, caller: Caller) -> None:
     """Return if the caller's session or token is valid still; ApiError 401 else: requests that last ask this again."""
-    user = context.store.authenticate(caller.kind, caller.digest, context.clock())
+    user = context.db.secrets.authenticate(caller.kind, caller.digest, context.clock())
     if user is None or not recent_login.is_recent(context, user):
         raise permissions.unauthenticated()
 
 
 def _known(context: Context, kind: str, found: re.Match[str] | None, address: str) -> Caller:
-    bearer = context.store.bearer(kind, digest(found["secret"]), context.clock()) if found else None
+    bearer = context.db.secrets.bearer(kind, digest(found["secret"]), context.clock()) if found else None
     if bearer is None or found is None:
         raise permissions.unauthenticated()
     user, scopes = bearer

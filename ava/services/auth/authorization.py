@@ -30,7 +30,9 @@ def relations(
 
 def is_member(context: Context, caller: Caller, group: Group) -> bool:
     """Whether the caller is in a group."""
-    return caller.user is not None and any(m.id == caller.user.id for m in context.store.members(group.name))
+    return caller.user is not None and any(
+        m.id == caller.user.id for m in context.db.groups.members(group.name)
+    )
 
 
 def authorize(

@@ -27,8 +27,8 @@ def make(
     Raises:
         ApiError: 409 for more tokens than a user may have.
     """
-    store, now = context.store, context.clock()
-    there = list(store.secrets(user, kind))
+    db, now = context.db, context.clock()
+    there = list(db.secrets.list(user, kind))
     for ended in (s for s in there if s["until"] is not None and s["until"] <= now):
         _end(context, user, ended["id"])
     open_now = [s for s in there if s["until"] is None or s["until"] > now]
@@ -48,13 +48,13 @@ def make(
         for oldest in open_now[: max(0, len(open_now) - SESSIONS + 1)]:
             _end(context, user, oldest["id"])
     secret = new_secret()
-    id = store.add_secret(user, kind, digest(secret), now, until=until, label=label, scopes=scopes)
+    id = db.secrets.create(user, kind, digest(secret), now, until=until, label=label, scopes=scopes)
     return id, secret
 
 
 def _end(context: Context, user: str, id: str) -> None:
     try:
-        context.store.end_secret(user, id)
+        context.db.secrets.delete(user, id)
     except ApiError as refused:
         # Another request was faster.
         if refused.status != 404:

@@ -51,7 +51,7 @@ def send(context: Context, user: User) -> None:
     settings = context.config.email_confirmation
     address = settings.address if settings is not None else ""
     link = f"{address}{PATH}?{urlencode({'confirmation': make(context, user)})}"
-    context.store.ask_confirmation(user.name, user.email, link, context.clock())
+    context.db.users.ask_confirmation(user.name, user.email, link, context.clock())
 
 
 def offer(context: Context, user: User) -> None:
@@ -74,7 +74,7 @@ def use(context: Context, user: User, confirmation: str) -> User:
         raise _refused()
     if not one_time_links.spend(context, _KIND, confirmation, link):
         raise _refused()
-    confirmed = context.store.confirm_email(user.name, user.email, context.clock())
+    confirmed = context.db.users.confirm_email(user.name, user.email, context.clock())
     if confirmed is None:
         raise _refused()
     return confirmed

@@ -35,7 +35,7 @@ def make(context: Context, user: User) -> tuple[str, datetime]:
             found=Phrase("login by LDAP"),
             wanted=Phrase("a password of AVA"),
         )
-    return one_time_links.make(context, _KIND, user, context.store.password(user.name), DAYS)
+    return one_time_links.make(context, _KIND, user, context.db.users.password_hash(user.name), DAYS)
 
 
 def elsewhere(context: Context, admin: bool) -> bool:
@@ -52,16 +52,16 @@ def use(context: Context, invitation: str, password: str) -> User:
     hashed = context.passwords.hash(password)
     if not one_time_links.spend(context, _KIND, invitation, link):
         raise _refused()
-    context.store.replace_password(user.name, hashed)
+    context.db.users.replace_password(user.name, hashed)
     return user
 
 
 def _invited(context: Context, link: one_time_links.Link) -> User:
     try:
-        user = context.store.user(link.user)
+        user = context.db.users.get(link.user)
     except ApiError:
         raise _refused() from None
-    if user.state is not UserState.ACTIVE or digest(context.store.password(user.name)) != link.kept:
+    if user.state is not UserState.ACTIVE or digest(context.db.users.password_hash(user.name)) != link.kept:
         raise _refused()
     return user
 

@@ -71,7 +71,7 @@ def user(context: Context, name: str, password: str, address: str, known: str = 
     let_in(context, found, address)
     context.rates.remember(name, network(address))
     if kept and context.directory is None and context.passwords.outdated(kept):
-        context.store.set_user(found.name, context.clock(), password=context.passwords.hash(password))
+        context.db.users.update(found.name, context.clock(), password=context.passwords.hash(password))
     return found
 
 
@@ -84,7 +84,7 @@ def _claim(context: Context, found: User, login: str, address: str) -> None:
     """Return where the account is that of this person of the directory; ApiError 409 where it is another's."""
     try:
         # Directories do not tell capitals apart.
-        context.store.claim(found.name, DIRECTORY, login.lower(), context.clock())
+        context.db.identities.claim(found.name, DIRECTORY, login.lower(), context.clock())
     except ApiError:
         refused(context, found.name, address, "name-of-another")
         raise
@@ -112,7 +112,7 @@ def _slow_down(context: Context, name: str) -> None:
 def let_in(context: Context, found: User, address: str) -> None:
     """Return where a person whose identity is proven may log in; ApiError 403 while the account may not."""
     if found.state is UserState.ACTIVE:
-        context.store.entered(found.name, context.clock())
+        context.db.users.record_login(found.name, context.clock())
         metrics.LOGINS.labels("done").inc()
         return
     refused(context, found.name, address, found.state.value)
@@ -133,9 +133,9 @@ def let_in(context: Context, found: User, address: str) -> None:
 
 def _account(context: Context, name: str) -> tuple[User | None, str | None]:
     try:
-        found = context.store.user(name)
+        found = context.db.users.get(name)
         # An id is no name to log in with.
-        return (found, context.store.password(name)) if found.name == name else (None, None)
+        return (found, context.db.users.password_hash(name)) if found.name == name else (None, None)
     except ApiError:
         return None, None
 

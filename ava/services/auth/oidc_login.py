@@ -109,7 +109,7 @@ def _kept(context: Context, address: str, cookie: str | None, state: str | None)
         late = now - datetime.fromisoformat(kept["at"])
         right = hmac.compare_digest(kept["state"].encode(), (state or "").encode())
         if right and timedelta(0) <= late <= LONGEST:
-            if context.store.use_nonce(digest(kept["state"]), now + 2 * LONGEST):
+            if context.db.secrets.use_nonce(digest(kept["state"]), now + 2 * LONGEST):
                 return dict(kept)
             why = "an answer that was used before"
         elif right:
@@ -128,8 +128,8 @@ def _kept(context: Context, address: str, cookie: str | None, state: str | None)
 
 def _account(context: Context, identity: Identity, address: str) -> User:
     """Return whose identity it is; at the first login an account is made, which an administrator approves."""
-    store, settings = context.store, _provider(context).settings
-    found = store.identified(identity.issuer, identity.subject)
+    db, settings = context.db, _provider(context).settings
+    found = db.identities.find(identity.issuer, identity.subject)
     claims, rule = identity.claims, settings.enough
     verified = claims.get("email_verified") is True
     if found is not None:
@@ -147,7 +147,7 @@ def _account(context: Context, identity: Identity, address: str) -> User:
     hashed = context.passwords.hash(new_secret())
     known = (identity.issuer, identity.subject)
     try:
-        made = store.add_user(
+        made = db.users.create(
             name,
             email,
             hashed,
@@ -159,7 +159,7 @@ def _account(context: Context, identity: Identity, address: str) -> User:
         )
     except ApiError as refused:
         # Two answers for one person at once: the other one made it. An account of that name is never taken over.
-        if refused.status == 409 and (other := store.identified(*known)) is not None:
+        if refused.status == 409 and (other := db.identities.find(*known)) is not None:
             return other
         login.refused(context, name, address, "name-taken")
         raise
@@ -179,7 +179,7 @@ def _confirmed(context: Context, found: User, claims: dict[str, Any]) -> User:
     """Return the account, its address confirmed where the provider has verified this very address."""
     if found.email_confirmed is not None or _text(claims, "email").lower() != found.email:
         return found
-    return context.store.confirm_email(found.name, found.email, context.clock()) or found
+    return context.db.users.confirm_email(found.name, found.email, context.clock()) or found
 
 
 def _text(claims: dict[str, Any], name: str) -> str:

@@ -45,7 +45,7 @@ def read(context: Context, kind: str, sealed: str) -> Link | None:
 
 def spend(context: Context, kind: str, sealed: str, link: Link) -> bool:
     """Use a link up; return whether it was not used before: of two who use it at once one is the first."""
-    return context.store.use_nonce(digest(f"{kind} {sealed}"), link.until)
+    return context.db.secrets.use_nonce(digest(f"{kind} {sealed}"), link.until)
 
 
 def inactive(user: User) -> ApiError | None:

@@ -28,8 +28,8 @@ MOST = 100_000
 class Callers:
     """Remembers for some seconds which services there are and who may call them."""
 
-    def __init__(self, store: Database, clock: Callable[[], float] = time.monotonic) -> None:
-        self.store, self._clock = store, clock
+    def __init__(self, db: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self.db, self._clock = db, clock
         self._lock = threading.Lock()
         self._groups: dict[str, str] = {}
         self._read = float("-inf")
@@ -41,7 +41,7 @@ class Callers:
         with self._lock:
             # A name that is not known may be that of a service of a moment ago.
             if now - self._read > (FRESH if label in self._groups else 1.0):
-                self._groups, self._read = dict(self.store.addresses()), now
+                self._groups, self._read = dict(self.db.model_services.addresses()), now
             return self._groups.get(label)
 
     def remembered(self, label: str, digest: str) -> str | None:
@@ -83,7 +83,7 @@ def permit(context: Context, callers: Callers, label: str, group: str, caller: C
         raise refusal(caller.scopes, ["runs"])
     if (known := callers.remembered(label, caller.digest)) is not None:
         return known
-    if caller.user.name not in {member.name for member in context.store.members(group)}:
+    if caller.user.name not in {member.name for member in context.db.groups.members(group)}:
         raise ApiError(
             403,
             Problem(

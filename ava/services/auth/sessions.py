@@ -50,26 +50,26 @@ def begin(context: Context, user: User, address: str, former: str) -> NewSession
 
 def _end_former(context: Context, cookie: str) -> None:
     id, _, secret = cookie.partition(".")
-    former = context.store.authenticate("session", digest(secret), context.clock()) if secret else None
+    former = context.db.secrets.authenticate("session", digest(secret), context.clock()) if secret else None
     if former is not None:
-        context.store.end_secret(former.name, id)
+        context.db.secrets.delete(former.name, id)
 
 
 def list_sessions(context: Context, caller: Caller) -> list[SecretOut]:
     """Return one's own logins; the label is the address that each came from."""
     authorize(context, caller, "sessions.list")
-    return [serializers.secret(s) for s in context.store.secrets(caller.me.name, "session")]
+    return [serializers.secret(s) for s in context.db.secrets.list(caller.me.name, "session")]
 
 
 def log_out(context: Context, caller: Caller) -> None:
     """End the session (or token) that asks; nothing can be done with it afterwards."""
     # Each token may end itself, whatever its scopes.
     with record_change(context, caller, f"{caller.kind}s.end", f"{caller.kind} {caller.secret_id}"):
-        context.store.end_secret(caller.me.name, caller.secret_id)
+        context.db.secrets.delete(caller.me.name, caller.secret_id)
 
 
 def end_session(context: Context, caller: Caller, id: str) -> None:
     """End another one of one's own sessions."""
     authorize(context, caller, "sessions.end", owner=caller.me.name)
     with record_change(context, caller, "sessions.end", f"session {id}"):
-        context.store.end_secret(caller.me.name, id)
+        context.db.secrets.delete(caller.me.name, id)

@@ -46,7 +46,7 @@ def find_log(context: Context, caller: Caller, id: str, pod: str | None) -> RunL
 
 def _look(context: Context, caller: Caller, id: str) -> tuple[Run, list[str]]:
     run = find_run(context, caller, id, "runs.logs")
-    there = context.store.pods([run.id]).get(run.id, ())
+    there = context.db.pods.list([run.id]).get(run.id, ())
     # A pod that waits has no log yet; Kubernetes answers 400 until its container has begun.
     return run, [p.pod for p in there if p.attempt == run.attempt and p.phase != "Pending"]
 

@@ -26,15 +26,15 @@ PATIENCE = 5.0
 @contextmanager
 def deleting(context: Context, caller: Caller, repository: str) -> Iterator[Callable[[], None]]:
     """Let nobody start a run of a repository's images inside; what this gives is to be called before each removal."""
-    store, clock, id = context.store, context.clock, secrets.token_hex(16)
+    db, clock, id = context.db, context.clock, secrets.token_hex(16)
     begun = False
 
     def removing() -> None:
         nonlocal begun
-        store.delete_image(id, repository, clock() + LONGEST)
+        db.images.begin_deletion(id, repository, clock() + LONGEST)
         begun = True
 
-    store.delete_image(id, repository, clock() + LONGEST)
+    db.images.begin_deletion(id, repository, clock() + LONGEST)
     try:
         yield removing
     except BaseException:
@@ -48,7 +48,7 @@ def deleting(context: Context, caller: Caller, repository: str) -> Iterator[Call
 def _over(context: Context, caller: Caller, id: str) -> None:
     # Where the database is away it is over in time by itself; what was done is done.
     with suppress(ApiError):
-        context.store.image_deleted(id)
+        context.db.images.end_deletion(id)
 
 
 @contextmanager
@@ -57,20 +57,20 @@ def claimed(context: Context, caller: Caller, repository: str | None) -> Iterato
     if repository is None:
         yield
         return
-    store, id = context.store, secrets.token_hex(16)
-    store.claim_image(id, repository, context.clock() + LONGEST)
+    db, id = context.db, secrets.token_hex(16)
+    db.images.claim(id, repository, context.clock() + LONGEST)
     try:
         yield
     finally:
         # Where the database is away the claim ends by itself.
         with suppress(ApiError):
-            store.release_image(id)
+            db.images.release(id)
 
 
 def wait(context: Context, caller: Caller, repository: str, where: str) -> None:
     """Return once no image of a repository is being deleted; ApiError 409 where that takes long."""
-    store, end = context.store, time.monotonic() + PATIENCE
-    while store.images_go(repository, context.clock()):
+    db, end = context.db, time.monotonic() + PATIENCE
+    while db.images.is_being_deleted(repository, context.clock()):
         if time.monotonic() >= end:
             raise conflict(
                 "image-being-deleted",

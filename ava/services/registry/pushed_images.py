@@ -48,7 +48,7 @@ def _may(context: Context, caller: Caller, action: str, owner: str, what: str, w
 
 
 def _theirs(context: Context, caller: Caller) -> list[str]:
-    groups = context.store.groups(user=caller.me.name, limit=500).items
+    groups = context.db.groups.list(user=caller.me.name, limit=500).items
     return [f"{USERS}/{caller.me.name}", *(f"{GROUPS}/{g.name}" for g in groups)]
 
 
@@ -172,7 +172,7 @@ def _own_parts(image: Image, account: Account) -> list[Image]:
 
 
 def _unused(context: Context, caller: Caller, owner: str, image: Image, parts: list[str]) -> None:
-    if context.store.image_claimed(image.repository, context.clock()):
+    if context.db.images.is_claimed(image.repository, context.clock()):
         raise conflict(
             "image-in-use",
             Phrase("A run of an image of this repository is being started."),

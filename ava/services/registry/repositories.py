@@ -73,7 +73,7 @@ def _is_theirs(context: Context, caller: Caller, kind: str, owner: str) -> bool:
 def group_of(context: Context, caller: Caller, name: str) -> Group | None:
     """Return a group, None where there is none (any more)."""
     try:
-        return context.store.group(name)
+        return context.db.groups.get(name)
     except ApiError as refused:
         if refused.status == 404:
             return None

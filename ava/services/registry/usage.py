@@ -21,7 +21,7 @@ def uses(context: Context, caller: Caller, owner: str) -> Uses:
     if pushed is None:
         return {}
     found: dict[tuple[str, str], list[ImageUse]] = {}
-    for one in context.store.image_uses(f"{owner}/"):
+    for one in context.db.images.uses(f"{owner}/"):
         image = named(one.image, pushed.host, pushed.pulled)
         if image is not None:
             repository, reference = split(image.partition("/")[2])

@@ -18,7 +18,7 @@ from ava.services.context import Context
 
 def known(context: Context) -> dict[str, ClusterCapacity]:
     """Return what is known of each cluster by name, however old: nodes change seldom."""
-    return rooms({name: detail for name, (_, detail) in context.store.heartbeats().items()})
+    return rooms({name: detail for name, (_, detail) in context.db.heartbeats.list().items()})
 
 
 def never(

@@ -40,7 +40,7 @@ def predecessors(context: Context, caller: Caller, spec: Spec) -> list[str]:
 
 def _by_id(context: Context, caller: Caller, id: str) -> str | None:
     try:
-        run = context.store.run(id)
+        run = context.db.runs.get(id)
     except ApiError as refused:
         if refused.status != 404:
             raise
@@ -49,7 +49,7 @@ def _by_id(context: Context, caller: Caller, id: str) -> str | None:
 
 
 def _newest(context: Context, caller: Caller, name: str) -> str | None:
-    store = context.store
-    made = store.definitions(owner=caller.me.name, kind=Kind.TRAINING, name=name, limit=1).items
-    runs = store.runs(definition=made[0].id, limit=1).items if made else ()
+    db = context.db
+    made = db.definitions.list(owner=caller.me.name, kind=Kind.TRAINING, name=name, limit=1).items
+    runs = db.runs.list(definition=made[0].id, limit=1).items if made else ()
     return runs[0].id if runs else None

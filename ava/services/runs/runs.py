@@ -24,7 +24,7 @@ LOOKED_AT = 1000
 
 def find_run(context: Context, caller: Caller, id: str, action: str) -> Run:
     """Return a run that the caller may do this with; ApiError 404 for every other."""
-    found = find(context.store.run, "run", id, "path.id")
+    found = find(context.db.runs.get, "run", id, "path.id")
     authorize(context, caller, action, owner=found.owner, what=Phrase("run {id}", id=id), where="path.id")
     return found
 
@@ -32,8 +32,8 @@ def find_run(context: Context, caller: Caller, id: str, action: str) -> Run:
 def with_states(context: Context, caller: Caller, runs: Sequence[Run]) -> list[RunOut]:
     """Return runs with the states that are shown: one question for all their pods."""
     open_ones = [run.id for run in runs if run.phase is Phase.ADMITTED]
-    pods = context.store.pods(open_ones) if open_ones else {}
-    signs = context.store.heartbeats() if open_ones else {}
+    pods = context.db.pods.list(open_ones) if open_ones else {}
+    signs = context.db.heartbeats.list() if open_ones else {}
     alive = {run.id: sign[0] for run in runs if (sign := signs.get(states.watcher(run.cluster))) is not None}
     now = context.clock()
     return [serializers.run(run, pods.get(run.id, ()), now, alive.get(run.id)) for run in runs]
@@ -45,7 +45,7 @@ def list_runs(context: Context, caller: Caller, query: RunsQuery) -> Paged[RunOu
     authorize(context, caller, "runs.list-all" if others else "runs.list")
     owner = query.owner if query.owner not in (None, "me") else None if query.all else caller.me.name
     scope = f"runs {query.all} {owner} {query.kind} {query.phase} {query.definition} {query.group}"
-    found = context.store.runs(
+    found = context.db.runs.list(
         owner=owner,
         group=query.group,
         definition=query.definition,
@@ -78,28 +78,28 @@ def stop_run(context: Context, caller: Caller, id: str) -> RunOut:
     """Ask for a run's end; it is charged until its pods are gone. Idempotent."""
     found = find_run(context, caller, id, "runs.stop")
     with record_change(context, caller, "runs.stop", f"run {found.id}", owner=found.owner):
-        stopped = context.store.stop(found.id, context.clock(), by=caller.me.name)
+        stopped = context.db.runs.stop(found.id, context.clock(), by=caller.me.name)
     return with_states(context, caller, [stopped])[0]
 
 
 def list_pods(context: Context, caller: Caller, id: str) -> list[PodOut]:
     """Return what was last seen of a run's pods."""
     found = find_run(context, caller, id, "runs.pods")
-    pods = context.store.pods([found.id]).get(found.id, ())
+    pods = context.db.pods.list([found.id]).get(found.id, ())
     return [serializers.pod(p) for p in sorted(pods, key=lambda p: (p.attempt, p.role, p.index))]
 
 
 def explain(context: Context, caller: Caller, id: str) -> Why:
     """Return why a run waits, does not start or has ended, each cause with what to do."""
     found = find_run(context, caller, id, "runs.why")
-    store = context.store
+    db = context.db
     state = with_states(context, caller, [found])[0]
     reasons = (
         [serializers.reason(from_stored(r)) for r in found.waits_for]
         if found.phase is not Phase.FINISHED
         else []
     )
-    for pod in store.pods([found.id]).get(found.id, ()):
+    for pod in db.pods.list([found.id]).get(found.id, ()):
         if pod.attempt == found.attempt and (reply := states.explain(pod)):
             problem = Problem(
                 pod.reason or "pod",
@@ -112,6 +112,6 @@ def explain(context: Context, caller: Caller, id: str) -> Why:
             reasons.append(serializers.reason(problem))
     position = None
     if found.phase is Phase.QUEUED:
-        ahead = [run.id for run in store.waiting(LOOKED_AT) if run.queue == found.queue]
+        ahead = [run.id for run in db.runs.waiting(LOOKED_AT) if run.queue == found.queue]
         position = ahead.index(found.id) if found.id in ahead else None
     return Why(run=found.id, state=state.state, reason=state.reason, position=position, reasons=reasons)

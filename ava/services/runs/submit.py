@@ -45,7 +45,7 @@ def wrong(
     context: Context, caller: Caller, owner: User, spec: Spec, where: str = "body.spec"
 ) -> list[Problem]:
     """Return all that is wrong with a definition, before it is sent."""
-    known, benches = context.store.submission_context(owner.name), context.config.workbenches
+    known, benches = context.db.submissions.context(owner.name), context.config.workbenches
     queues = {queue.name: queue for queue in known.queues}
     site = Site(
         queues,
@@ -94,7 +94,7 @@ def key_of(header: str | None, field: str | None) -> str | None:
 
 def taken_name(context: Context, caller: Caller, kind: Kind, name: str, spec: Spec) -> list[Problem]:
     """Return what is wrong with a new definition's name: another definition of this kind has it."""
-    found = context.store.definitions(owner=caller.me.name, kind=kind, name=name, limit=1, whole=True).items
+    found = context.db.definitions.list(owner=caller.me.name, kind=kind, name=name, limit=1, whole=True).items
     if not found or found[0].spec == to_document(spec):
         return []
     return list(taken(kind, name, found[0].id, "definition-exists").problems)
@@ -118,7 +118,7 @@ def submit(
     """
     with deletions.claimed(context, caller, user_repository(context, caller, spec)):
         submission = _submission(context, caller, spec, key)
-        made = context.store.submit_definition(
+        made = context.db.submissions.create(
             caller.me.name, kind, name, submission, context.clock(), replace=replace
         )
     metrics.SUBMITS.labels("done").inc()
@@ -133,7 +133,7 @@ def start(context: Context, caller: Caller, definition: Definition, spec: Spec, 
     """
     with deletions.claimed(context, caller, user_repository(context, caller, spec)):
         submission = _submission(context, caller, spec, key)
-        made = context.store.start_definition(definition.id, submission, context.clock())
+        made = context.db.submissions.start(definition.id, submission, context.clock())
     metrics.SUBMITS.labels("done").inc()
     return made
 

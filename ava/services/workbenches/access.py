@@ -74,8 +74,8 @@ class WorkbenchAccess:
         """Return for each cookie whether what it opened may stay open."""
         found = [self._of(cookie) for cookie in cookies]
         pairs = [(who.session, who.definition) for who in found if who is not None]
-        store, least = self.context.store, recent_login.since(self.context)
-        stay = store.active_sessions(pairs, self.context.clock(), least) if pairs else ()
+        db, least = self.context.db, recent_login.since(self.context)
+        stay = db.workbenches.active_sessions(pairs, self.context.clock(), least) if pairs else ()
         self._at_work({definition for _, definition in stay})
         return [who is not None and (who.session, who.definition) in stay for who in found]
 
@@ -88,7 +88,7 @@ class WorkbenchAccess:
         line = _public(key)
         if not line:
             return ""
-        runs = [run for run in self.context.store.workbenches_of_key(line) if self._is_recent(run.owner)]
+        runs = [run for run in self.context.db.workbenches.list_by_key(line) if self._is_recent(run.owner)]
         domain = self.config.jump.domain if self.config.jump else ""
         open_to = [f'permitopen="{ssh_name(run.definition, run.group, domain)}:22"' for run in runs]
         return f"restrict,port-forwarding,{','.join(open_to)} {line}\n" if open_to else ""
@@ -99,12 +99,14 @@ class WorkbenchAccess:
         It may as long as every owner of a workbench that it reaches may log in, has logged in lately, and keeps its key.
         """
         pairs = [(_public(key), list(definitions)) for key, definitions in connections]
-        return list(self.context.store.keys_stay(pairs, recent_login.since(self.context)) if pairs else ())
+        return list(
+            self.context.db.workbenches.keys_stay(pairs, recent_login.since(self.context)) if pairs else ()
+        )
 
     def note_sessions(self, definitions: Sequence[str]) -> None:
         """Keep in which workbenches somebody is by ssh, and that the gateway tells of it."""
         self._at_work(set(definitions))
-        self.context.store.heartbeat(JUMP, self.context.clock(), {"sessions": len(definitions)})
+        self.context.db.heartbeats.record(JUMP, self.context.clock(), {"sessions": len(definitions)})
 
     def _at_work(self, definitions: Iterable[str]) -> None:
         """Keep that somebody is in workbenches now; seldom, for it is asked for each request."""
@@ -112,7 +114,7 @@ class WorkbenchAccess:
         for one in definitions:
             if now - self._seen.get(one, -SEEN) >= SEEN:
                 self._seen[one] = now
-                self.context.store.workbench_active(one, self.context.clock())
+                self.context.db.workbenches.record_activity(one, self.context.clock())
 
     def _of(self, cookie: str) -> tickets.Pass | None:
         try:
@@ -121,10 +123,10 @@ class WorkbenchAccess:
             return None
 
     def _at(self, who: tickets.Pass) -> AccessState:
-        return self.context.store.workbench_access(who.session, who.definition, self.context.clock())
+        return self.context.db.workbenches.access(who.session, who.definition, self.context.clock())
 
     def _is_recent(self, owner: str) -> bool:
-        return recent_login.is_recent(self.context, self.context.store.user(owner))
+        return recent_login.is_recent(self.context, self.context.db.users.get(owner))
 
     def _wrong(self, there: AccessState) -> int:
         if there.user is None or not recent_login.is_recent(self.context, there.user):

@@ -47,7 +47,7 @@ class IdleWatcher:
     """
 
     def __init__(self, context: Context, rule: Idle, uses: Uses) -> None:
-        self.services, self.store, self.uses = context, context.store, uses
+        self.services, self.db, self.uses = context, context.db, uses
         self.rule = Rule(timedelta(hours=rule.hours), timedelta(hours=rule.warn_hours))
 
     def run(self, ended: threading.Event) -> None:
@@ -62,16 +62,18 @@ class IdleWatcher:
 
     def look(self, now: datetime) -> None:
         """Look once."""
-        signs = self.store.heartbeats()
+        signs = self.db.heartbeats.list()
         watched = [
-            pair for name in self.services.config.clusters for pair in self.store.idle_candidates(name)
+            pair
+            for name in self.services.config.clusters
+            for pair in self.db.workbenches.idle_candidates(name)
         ]
         seen = _fresh(signs, WATCH, now)
-        self.store.heartbeat(WATCH, now, {"workbenches": len(watched)})
+        self.db.heartbeats.record(WATCH, now, {"workbenches": len(watched)})
         if not seen or (self._has_jump() and not _fresh(signs, JUMP, now)):
             # Who was at work meanwhile nobody has seen: the time of all begins again.
             for run, _ in watched:
-                self.store.workbench_active(run.definition, now)
+                self.db.workbenches.record_activity(run.definition, now)
             return
         busy = self._busy([run for run, _ in watched])
         for run, bench in watched:
@@ -97,14 +99,14 @@ class IdleWatcher:
     def _step(self, run: Run, bench: Workbench, what: Step, now: datetime) -> None:
         match what:
             case Step.ACTIVE if bench.warned is not None or now - idle.last_seen(run, bench) >= SELDOM:
-                self.store.workbench_active(run.definition, now)
+                self.db.workbenches.record_activity(run.definition, now)
             case Step.WARN:
                 if bench.warned is not None:
                     # Of an earlier stretch, after which somebody was at work.
-                    self.store.workbench_active(run.definition, idle.last_seen(run, bench))
-                self.store.workbench_warned(run.id, now, now + self.rule.warning)
+                    self.db.workbenches.record_activity(run.definition, idle.last_seen(run, bench))
+                self.db.workbenches.warn(run.id, now, now + self.rule.warning)
             case Step.STOP:
-                if not self.store.stop_idle(run.id, now, bench, by=BY):
+                if not self.db.workbenches.stop_idle(run.id, now, bench, by=BY):
                     # Its user came in while it was found out what the others use.
                     return
                 log.info("workbench %s of %s is stopped: idle", run.name, run.owner)

@@ -25,7 +25,7 @@ def list_workbenches(context: Context, caller: Caller, query: PageQuery) -> Page
     """Return one's own workbenches, newest first, each with its present or last run."""
     authorize(context, caller, "workbenches.list")
     scope = f"workbenches {caller.me.name}"
-    found = context.store.definitions(
+    found = context.db.definitions.list(
         owner=caller.me.name,
         kind=Kind.WORKBENCH,
         after=pagination.opened(context, caller, query, scope),
@@ -43,7 +43,7 @@ def grow_disk(context: Context, caller: Caller, id: str, body: DiskIn) -> Workbe
     """Have a workbench's disk be larger, while it runs too; less than it has is refused."""
     one = find_workbench(context, caller, id, "workbenches.grow")
     with record_change(context, caller, "workbenches.grow", f"workbench {one.id}", size=body.size):
-        context.store.grow_disk(one.id, body.size)
+        context.db.disks.grow(one.id, body.size)
     return _out(context, caller, find_workbench(context, caller, id, "workbenches.grow"))
 
 
@@ -51,7 +51,7 @@ def exempt_idle(context: Context, caller: Caller, id: str, body: IdleIn) -> Work
     """Choose whether a workbench is stopped when nobody has worked in it for as long as the site says."""
     one = find_workbench(context, caller, id, "workbenches.exempt")
     with record_change(context, caller, "workbenches.exempt", f"workbench {one.id}", exempt=body.exempt):
-        context.store.exempt_idle(one.id, body.exempt, context.clock())
+        context.db.workbenches.set_idle_exempt(one.id, body.exempt, context.clock())
     return _out(context, caller, one)
 
 
@@ -67,7 +67,7 @@ def open_workbench(context: Context, caller: Caller, id: str, state: str) -> str
 
 def find_workbench(context: Context, caller: Caller, id: str, action: str) -> Definition:
     """Return a workbench that the caller may do this with; ApiError 404 for every other."""
-    found = find(context.store.definition, "workbench", id, "path.id")
+    found = find(context.db.definitions.get, "workbench", id, "path.id")
     authorize(
         context, caller, action, owner=found.owner, what=Phrase("workbench {id}", id=id), where="path.id"
     )
@@ -77,8 +77,8 @@ def find_workbench(context: Context, caller: Caller, id: str, action: str) -> De
 
 
 def _out(context: Context, caller: Caller, one: Definition) -> WorkbenchOut:
-    store, config = context.store, context.config.workbenches
-    runs = store.runs(definition=one.id, limit=1).items
+    db, config = context.db, context.config.workbenches
+    runs = db.runs.list(definition=one.id, limit=1).items
     last = with_states(context, caller, runs)[0] if runs else None
     return WorkbenchOut(
         id=one.id,
@@ -90,7 +90,7 @@ def _out(context: Context, caller: Caller, one: Definition) -> WorkbenchOut:
         url=f"https://{workbench.host(one.id, config.below)}/" if config else "",
         ssh=_ssh(context, caller, one, runs[0]) if runs else None,
         disk=_disk(context, caller, one),
-        idle_exempt=store.is_idle_exempt(one.id),
+        idle_exempt=db.workbenches.is_idle_exempt(one.id),
         idle_until=_idle_until(context, caller, runs[0])
         if runs and runs[0].phase is Phase.ADMITTED
         else None,
@@ -98,7 +98,7 @@ def _out(context: Context, caller: Caller, one: Definition) -> WorkbenchOut:
 
 
 def _disk(context: Context, caller: Caller, one: Definition) -> DiskOut | None:
-    found = context.store.disk(one.id)
+    found = context.db.disks.get(one.id)
     if found is not None:
         return DiskOut(size=found.size, wanted=found.wanted, node=found.node, trouble=found.trouble)
     asked = one.spec.get("disk")
@@ -106,7 +106,7 @@ def _disk(context: Context, caller: Caller, one: Definition) -> DiskOut | None:
 
 
 def _idle_until(context: Context, caller: Caller, run: Run) -> datetime | None:
-    config, kept = context.config.workbenches, context.store.bench(run.definition)
+    config, kept = context.config.workbenches, context.db.workbenches.get(run.definition)
     if config is None or config.idle is None or kept is None or kept.warned is None:
         return None
     if kept.warned < last_seen(run, kept):
@@ -118,7 +118,7 @@ def _ssh(context: Context, caller: Caller, one: Definition, run: Run) -> SshOut 
     config = context.config.workbenches
     if config is None or config.jump is None:
         return None
-    kept = context.store.bench(one.id)
+    kept = context.db.workbenches.get(one.id)
     jump = config.jump
     return SshOut(
         host=ssh_name(one.id, run.group, jump.domain),

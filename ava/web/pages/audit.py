@@ -39,14 +39,14 @@ def show(visit: Someone) -> Response:
 
 def _names(visit: PageRequest, objects: list[str]) -> dict[str, str]:
     """Return the name of each object that the log has by its id; what is gone is left out."""
-    store, found = visit.context.store, dict[str, str]()
+    db, found = visit.context.db, dict[str, str]()
     kinds: dict[str, Callable[[str], Run | Definition | DataSet]] = {
-        "run": store.run,
-        "definition": store.definition,
-        "workbench": store.definition,
-        "training": store.definition,
-        "service": store.definition,
-        "data set": store.data_set,
+        "run": db.runs.get,
+        "definition": db.definitions.get,
+        "workbench": db.definitions.get,
+        "training": db.definitions.get,
+        "service": db.definitions.get,
+        "data set": db.data_sets.get,
     }
     for object in dict.fromkeys(objects):
         kind, _, id = object.rpartition(" ")

@@ -43,7 +43,7 @@ def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
         several=len(data_source_form.offered(visit.context, visit.caller)) > 1,
         values=visit.form,
         size=visit.context.config.data_set_quota,
-        promised=visit.context.store.data_set_usage(visit.caller.me.name),
+        promised=visit.context.db.data_sets.promised(visit.caller.me.name),
         most=visit.context.config.owner_quota,
     )
 

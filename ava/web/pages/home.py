@@ -29,7 +29,7 @@ def home(visit: Someone) -> Response:
         for run in runs.list_runs(visit.context, visit.caller, RunsQuery(phase=phase, limit=SHOWN)).items
     ]
     waiting = (
-        visit.context.store.users(state=UserState.PENDING, limit=100).items if visit.caller.me.admin else ()
+        visit.context.db.users.list(state=UserState.PENDING, limit=100).items if visit.caller.me.admin else ()
     )
     return visit.page(
         "home.html",

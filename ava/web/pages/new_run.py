@@ -93,7 +93,7 @@ def _options(visit: PageRequest, told: ClusterOut) -> dict[str, Any]:
     say = visit.words
     nodes = [n for n in sorted_nodes(told.nodes) if n.open]
     models = [m for m in by_model(told.nodes) if m.name]
-    stored = sorted(visit.context.store.keys(visit.caller.me.name, "deploy"))
+    stored = sorted(visit.context.db.keys.list(visit.caller.me.name, "deploy"))
     return {
         "queues_options": [(q.name, q.name) for q in queues.list_queues(visit.context, visit.caller)],
         "model_options": [

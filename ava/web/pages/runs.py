@@ -73,7 +73,7 @@ def _is_bench(context: Context, caller: Caller, run: Run) -> bool:
     if run.kind is not Kind.WORKBENCH:
         return False
     try:
-        context.store.definition(run.definition)
+        context.db.definitions.get(run.definition)
     except ApiError as refused:
         if refused.status != 404:
             raise

@@ -81,7 +81,7 @@ def _show(
 ) -> Response:
     found = users.show_user(visit.context, visit.caller, name)
     authorize(visit.context, visit.caller, "users.list")
-    theirs = visit.context.store.groups(user=found.name, limit=200).items
+    theirs = visit.context.db.groups.list(user=found.name, limit=200).items
     return visit.page(
         "user.html",
         201 if made else 200,

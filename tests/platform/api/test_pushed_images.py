@@ -108,7 +108,7 @@ def test_what_is_deleted_is_gone_with_its_tags_and_nothing_else_is(town: Town) -
     _, digest = ann.blob("users/ann/other", layer)
     assert ann.ask("GET", f"/v2/users/ann/other/blobs/{digest}").content == layer
     assert codes(delete(town, "ann", "users/ann/torch:1")) == ["not-found"]
-    line = town.served.store.audit(limit=2).items
+    line = town.served.db.audit.list(limit=2).items
     assert {(one["action"], one["object"], one["outcome"]) for one in line} == {
         ("pushed-images.delete", "image users/ann/torch", "done"),
         ("pushed-images.delete", "image users/ann/torch:1", "refused"),
@@ -153,11 +153,11 @@ def test_members_delete_what_is_their_groups_and_administrators_what_is_left_beh
     assert codes(delete(town, "eve", "groups/vision/torch:1")) == ["not-found"]
     assert delete(town, "ben", "groups/vision/torch:1").status_code == 200
     assert delete(town, "root2", "groups/vision/torch:2").status_code == 200
-    store, now = town.served.store, town.served.now
+    db, now = town.served.db, town.served.now
     for who in ("ann", "ben"):
-        store.remove_member("vision", who, now)
+        db.groups.remove_member("vision", who, now)
     assert codes(delete(town, "ann", "groups/vision/torch:3")) == ["not-found"]
-    store.delete_group("vision", now)
+    db.groups.delete("vision", now)
     [left] = listed(town, "root2", "?group=vision")
     assert [one["name"] for one in left["images"]] == ["groups/vision/torch:3"]
     assert delete(town, "root2", "groups/vision/torch:3").status_code == 200
@@ -242,7 +242,7 @@ def test_an_image_for_several_architectures_is_one_and_goes_as_one(town: Town) -
     for architecture in ("amd64", "arm64"):
         assert town.docker("ann").push(f"users/ann/both:{architecture}", ["x", architecture]) == 201
     run = started(town, "ann", "users/ann/both:1")
-    assert town.served.store.run(run["id"]).spec["image"].endswith(f"@{part}")
+    assert town.served.db.runs.get(run["id"]).spec["image"].endswith(f"@{part}")
     assert names(town, "ann") == {f"users/ann/both:{tag}" for tag in ("1", "amd64", "arm64")}
     assert codes(delete(town, "ann", f"users/ann/both@{part}")) == ["image-part"]
     town.served.call("DELETE", f"/definitions/{run['definition']}", "ann")
@@ -371,7 +371,7 @@ def test_an_upload_beyond_the_space_is_cut_while_it_comes_and_leaves_nothing(tow
 def _caller(town: Town) -> Any:
     from ava.services.auth.caller import Caller
 
-    return Caller("here", town.served.store.user("ann"))
+    return Caller("here", town.served.db.users.get("ann"))
 
 
 def test_while_nobody_counts_nobody_pushes_and_everybody_pulls(town: Town) -> None:
@@ -502,7 +502,7 @@ def test_the_collection_gives_back_what_was_deleted_and_keeps_what_anybody_has(t
     assert 40 * KIB < found["used"] < 45 * KIB
     context = ssl.create_default_context(cafile=town.ca)
     context.load_cert_chain(town.folder / "tls/node.crt", town.folder / "tls/node.key")
-    name = town.served.store.run(run["id"]).spec["image"].partition("/")[2]
+    name = town.served.db.runs.get(run["id"]).spec["image"].partition("/")[2]
     repository, _, digest = name.partition("@")
     with httpx.Client(base_url=town.nodes.url, verify=context, trust_env=False) as node:
         for where, wanted in ((f"{repository}/manifests/{digest}", own), ("users/ben/b/manifests/1", shared)):

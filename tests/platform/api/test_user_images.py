@@ -230,16 +230,16 @@ def test_who_is_not_let_in_gets_no_token(town: Town) -> None:
 
 
 def test_who_is_shut_out_or_leaves_the_group_gets_none_from_then_on(town: Town) -> None:
-    store, now = town.served.store, town.served.now
+    db, now = town.served.db, town.served.now
     town.docker("ann").push("groups/vision/torch:1", ["python"])
-    zoe = store.add_user("zoe", "zoe@example.org", "x" * 20, now, state=UserState.ACTIVE)
-    store.add_member("vision", zoe.name, now)
+    zoe = db.users.create("zoe", "zoe@example.org", "x" * 20, now, state=UserState.ACTIVE)
+    db.groups.add_member("vision", zoe.name, now)
     assert town.docker("zoe").pull("groups/vision/torch:1") == 200
-    store.remove_member("vision", zoe.name, now)
+    db.groups.remove_member("vision", zoe.name, now)
     assert town.docker("zoe").pull("groups/vision/torch:1") == 401
     assert town.docker("zoe").push("users/zoe/a:1", ["x"]) == 201
     secret = town.served.token("zoe")
-    store.set_user("zoe", now, state=UserState.DISABLED)
+    db.users.update("zoe", now, state=UserState.DISABLED)
     shut = Docker(town.users.url, town.ca, "zoe", secret)
     assert shut.pull("users/zoe/a:1") == 401
 
@@ -269,13 +269,13 @@ def test_a_run_of_ones_own_image_has_the_nodes_name_by_digest(town: Town, form: 
     pulled = f"localhost:{town.nodes.port}"
     answer = submit(town, "ann", form.replace("NODES", pulled))
     assert answer.status_code == 201, answer.text
-    kept = town.served.store.run(answer.json()["id"]).spec
+    kept = town.served.db.runs.get(answer.json()["id"]).spec
     assert kept["image"].startswith(f"{pulled}/users/ann/run@sha256:")
     # What is pushed later under the tag is another run's.
     town.docker("ann").push("users/ann/run:1", ["other"])
-    assert town.served.store.run(answer.json()["id"]).spec["image"] == kept["image"]
+    assert town.served.db.runs.get(answer.json()["id"]).spec["image"] == kept["image"]
     own = submit(town, "ann", "users/ann/run:1", command=[])
-    assert town.served.store.run(own.json()["id"]).spec["command"] == ["other"]
+    assert town.served.db.runs.get(own.json()["id"]).spec["command"] == ["other"]
 
 
 def test_a_foreign_image_is_refused_like_one_that_is_not_there(town: Town) -> None:

@@ -164,13 +164,13 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
     wanted_sum = put("faces/three")
     time.sleep(1.5)
     assert read(cache, "/hdfs/faces/three", tmp_path) == wanted_sum
-    store = open_database(migrated_database.copied(tmp_path))
-    furnish(store)
-    id = store.add_data_set("ann", "faces", {"kind": "hdfs", "store": "hdfs", "path": "faces"}, now()).id
+    db = open_database(migrated_database.copied(tmp_path))
+    furnish(db)
+    id = db.data_sets.create("ann", "faces", {"kind": "hdfs", "store": "hdfs", "path": "faces"}, now()).id
 
     def looked():
-        measured(published, store)
-        return store.elsewhere(id)
+        measured(published, db)
+        return db.external_sources.get(id)
 
     try:
         whole = looked()
@@ -198,7 +198,7 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
         assert read(cache, "/hdfs/faces/three", tmp_path) == wanted_sum
         assert cache.counted("Worker_BlocksReadUfs") == before
     finally:
-        store.close()
+        db.close()
 
 
 def test_a_change_of_the_active_namenode_is_not_noticed(cache, tmp_path_factory, tmp_path):

@@ -55,19 +55,19 @@ def test_the_master_itself_gives_contents_to_any_client(cache, read):
 
 
 def test_the_storage_service_measures_through_the_api_server(published, cache, tmp_path):
-    store = open_database(migrated_database.copied(tmp_path))
-    furnish(store)
-    id = store.add_data_set("ann", "faces", {"kind": "cache", "path": "faces"}, now()).id
-    gone = store.add_data_set("ann", "gone", {"kind": "cache", "path": "gone"}, now()).id
+    db = open_database(migrated_database.copied(tmp_path))
+    furnish(db)
+    id = db.data_sets.create("ann", "faces", {"kind": "cache", "path": "faces"}, now()).id
+    gone = db.data_sets.create("ann", "gone", {"kind": "cache", "path": "gone"}, now()).id
 
     try:
-        measured(published, store)
-        seen = store.elsewhere(id)
+        measured(published, db)
+        seen = db.external_sources.get(id)
         assert (seen.size, seen.cached, seen.trouble) == (4 * MIB, 3 * MIB, "")
-        assert store.elsewhere(gone).size is None
-        assert "nothing at /gone" in store.elsewhere(gone).trouble
+        assert db.external_sources.get(gone).size is None
+        assert "nothing at /gone" in db.external_sources.get(gone).trouble
     finally:
-        store.close()
+        db.close()
 
 
 @pytest.mark.parametrize("who", OTHERS)

@@ -34,12 +34,12 @@ def url(server, database):
 
 
 @pytest.fixture
-def store(url):
-    store = open_database(url)
-    yield store
-    store.close()
+def db(url):
+    db = open_database(url)
+    yield db
+    db.close()
 
 
 @pytest.fixture
-def world(store):
-    return World(store)
+def world(db):
+    return World(db)

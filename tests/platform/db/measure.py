@@ -59,60 +59,60 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with room(count) as made:
         print(f"load {os.getloadavg()}, {count} finished runs, {USERS} users, {GROUPS} groups", flush=True)
-        measure(made.store, made.world, made.groups)
+        measure(made.db, made.world, made.groups)
         print(f"load {os.getloadavg()}")
 
 
-def measure(store: Database, world: World, groups: dict[str, str]) -> None:
+def measure(db: Database, world: World, groups: dict[str, str]) -> None:
     """Measure pages, one by one and deep in a list, then submitting and admitting."""
     names = list(groups)
-    timed("page of 50: runs of a user", lambda n: store.runs(owner=names[n % USERS]))
-    timed("page of 50: runs of the user with a tenth of all", lambda _: store.runs(owner=names[0]))
-    timed("page of 50: runs of a group", lambda n: store.runs(group=f"group{n % GROUPS}"))
-    timed("page of 50: all runs", lambda _: store.runs())
+    timed("page of 50: runs of a user", lambda n: db.runs.list(owner=names[n % USERS]))
+    timed("page of 50: runs of the user with a tenth of all", lambda _: db.runs.list(owner=names[0]))
+    timed("page of 50: runs of a group", lambda n: db.runs.list(group=f"group{n % GROUPS}"))
+    timed("page of 50: all runs", lambda _: db.runs.list())
     timed(
         "page of 50: finished runs of a group",
-        lambda n: store.runs(group=f"group{n % 9}", phase=Phase.FINISHED),
+        lambda n: db.runs.list(group=f"group{n % 9}", phase=Phase.FINISHED),
     )
-    deep = store.runs(limit=1000)
+    deep = db.runs.list(limit=1000)
     for _ in range(40):
-        deep = store.runs(limit=1000, after=deep.next) if deep.next else deep
-    timed("page of 50: all runs, 40,000 in", lambda _: store.runs(after=deep.next))
+        deep = db.runs.list(limit=1000, after=deep.next) if deep.next else deep
+    timed("page of 50: all runs, 40,000 in", lambda _: db.runs.list(after=deep.next))
     timed(
-        "page of 50: queued runs of a user (none)", lambda n: store.runs(owner=names[0], phase=Phase.QUEUED)
+        "page of 50: queued runs of a user (none)", lambda n: db.runs.list(owner=names[0], phase=Phase.QUEUED)
     )
-    timed("page of 50: users", lambda _: store.users())
-    timed("one run", lambda n: store.run(deep.items[n].id))
+    timed("page of 50: users", lambda _: db.users.list())
+    timed("one run", lambda n: db.runs.get(deep.items[n].id))
     timed(
         "usage of a month, all",
-        lambda _: store.usage(NOW - timedelta(days=90), NOW - timedelta(days=60), now=NOW),
+        lambda _: db.charges.usage(NOW - timedelta(days=90), NOW - timedelta(days=60), now=NOW),
         30,
     )
-    timed("usage of a month, a group", lambda _: store.usage(
+    timed("usage of a month, a group", lambda _: db.charges.usage(
         NOW - timedelta(days=90), NOW - timedelta(days=60), now=NOW, group="group1"), 30)  # fmt: skip
     definitions = {name: world.definition(name) for name in names[:THREADS]}
     one = Resources(1, 1000, 2**30)
 
     def submit(name: str, key: str) -> str:
-        return store.submit(
+        return db.runs.create(
             definitions[name], key, NOW, asks=one, spec=SPEC, queue="default", priority=50, cluster="default"
         ).id
 
     def whole(thread: int, n: int) -> None:
         run = submit(names[thread], f"{thread}-{n}")
-        assert store.admit(run, NOW) == ()
+        assert db.runs.admit(run, NOW) == ()
 
     def life(thread: int, n: int) -> None:
         run = submit(names[thread], f"life-{thread}-{n}")
-        assert store.admit(run, NOW) == ()
-        store.finish(run, Outcome.SUCCEEDED, "", NOW)
+        assert db.runs.admit(run, NOW) == ()
+        db.runs.finish(run, Outcome.SUCCEEDED, "", NOW)
 
     timed("submit", lambda n: submit(names[0], f"timed-{n}"))
     waiting = [submit(names[0], f"admit-{n}") for n in range(301)]
-    timed("admit", lambda n: store.admit(waiting[n], NOW))
+    timed("admit", lambda n: db.runs.admit(waiting[n], NOW))
     rate("submit + admit, eight groups, one queue", whole, THREADS, 50)
     rate("submit + admit + finish, eight groups, one queue", life, THREADS, 50)
-    timed("waiting (300 queued)", lambda _: store.waiting(), 50)
+    timed("waiting (300 queued)", lambda _: db.runs.waiting(), 50)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ CHARGE = """
 def people(world: World, users: int = USERS, groups: int = GROUPS) -> dict[str, str]:
     """Make users and groups; return each user's group."""
     for n in range(groups):
-        world.store.add_group(f"group{n}", Quota(None, None, None), NOW)
+        world.db.groups.create(f"group{n}", Quota(None, None, None), NOW)
     found = {}
     for n in range(users):
         found[f"user{n}"] = f"group{n % groups}"
@@ -37,7 +37,7 @@ def people(world: World, users: int = USERS, groups: int = GROUPS) -> dict[str, 
     return found
 
 
-def fill(store: Database, world: World, groups: dict[str, str], count: int) -> None:
+def fill(db: Database, world: World, groups: dict[str, str], count: int) -> None:
     """Write finished runs with their charges; every tenth is of one user, so that one list is long."""
     names = list(groups)
     definitions = {name: world.definition(name) for name in names}
@@ -57,11 +57,11 @@ def fill(store: Database, world: World, groups: dict[str, str], count: int) -> N
                 "finish": begin + timedelta(hours=2),
             }
         )
-    with store.engine.begin() as connection:
+    with db.engine.begin() as connection:
         for first in range(0, count, 5000):
             connection.execute(text(FILL), rows[first : first + 5000])
             connection.execute(text(CHARGE), rows[first : first + 5000])
-    with store.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+    with db.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(text("VACUUM ANALYZE"))
 
 
@@ -70,7 +70,7 @@ class Room:
     """A database, its URL, short ways to do things in it, and each user's group."""
 
     url: str
-    store: Database
+    db: Database
     world: World
     groups: dict[str, str]
 
@@ -86,12 +86,12 @@ def room(finished: int, users: int = USERS, groups: int = GROUPS, *, durable: bo
     try:
         url = server.url(server.create())
         migrate(url)
-        store = open_database(url)
-        assert isinstance(store, Database)
-        world = World(store)
+        db = open_database(url)
+        assert isinstance(db, Database)
+        world = World(db)
         of = people(world, users, groups)
-        fill(store, world, of, finished)
-        yield Room(url, store, world, of)
-        store.close()
+        fill(db, world, of, finished)
+        yield Room(url, db, world, of)
+        db.close()
     finally:
         server.remove()

@@ -32,7 +32,7 @@ class Client:
     """Submits, admits, ends, and changes quotas, as fast as it can, and writes down what it was told."""
 
     def __init__(self, url: str, definition: str, history: History, number: int) -> None:
-        self.store = open_database(url)
+        self.db = open_database(url)
         self.definition = definition
         self.history = history
         self.random = random.Random(number)  # noqa: S311
@@ -51,12 +51,12 @@ class Client:
                     raise
                 time.sleep(0.05)
             self.done += 1
-        self.store.close()
+        self.db.close()
 
     def submit(self) -> None:
         asks = Resources(self.random.randint(0, 3), 100, 2**30)
         key = f"{self.number}-{self.done}"
-        run = self.store.submit(
+        run = self.db.runs.create(
             self.definition, key, now(), asks=asks, spec=SPEC, queue="default", priority=50, cluster="default"
         )
         self.history.submitted(run)
@@ -67,7 +67,7 @@ class Client:
             return
         run = self.random.choice(self.waiting)
         with self.history.operation("admit", run) as operation:
-            operation.done = self.store.admit(run, now()) == ()
+            operation.done = self.db.runs.admit(run, now()) == ()
         if operation.done:
             self.waiting.remove(run)
             self.running.append(run)
@@ -77,7 +77,7 @@ class Client:
             return
         run = self.random.choice(self.running)
         with self.history.operation("finish", run) as operation:
-            self.store.finish(run, self.random.choice(list(Outcome)), "", now())
+            self.db.runs.finish(run, self.random.choice(list(Outcome)), "", now())
             operation.done = True
         self.running.remove(run)
 
@@ -86,19 +86,19 @@ class Client:
         if self.random.random() < 0.5:
             quota = Quota(gpus, 16_000, 64 * 2**30)
             with self.history.operation("quota", "group vision", quota) as operation:
-                self.store.set_quota("vision", quota, now())
+                self.db.groups.set_quota("vision", quota, now())
                 operation.done = True
         else:
             quota = Quota(gpus, None, None)
             with self.history.operation("quota", "queue default", quota) as operation:
-                self.store.put_queue("default", now(), quota=quota)
+                self.db.queues.put("default", now(), quota=quota)
                 operation.done = True
 
 
 def work(url: str, world: World, disturb=lambda: None, lost: int = 0) -> History:
     """Return what eight clients were told while somebody disturbs them, until so many answers were lost."""
-    world.store.set_quota("vision", LIMITS["group vision"], NOW)
-    world.store.put_queue("default", NOW, quota=LIMITS["queue default"])
+    world.db.groups.set_quota("vision", LIMITS["group vision"], NOW)
+    world.db.queues.put("default", NOW, quota=LIMITS["queue default"])
     history, definition, errors = History(), world.definition(), []
     clients = [Client(url, definition, history, n) for n in range(THREADS)]
     ended, until = threading.Event(), time.monotonic() + SECONDS
@@ -136,12 +136,12 @@ def enough(history: History, lost: int = 0) -> bool:
 def check(history: History, world: World, lost: int = 0) -> None:
     assert enough(history) and sum(o.end == inf for o in history.operations) >= lost
     assert overruns(history, LIMITS) == []
-    assert disagreements(history, world.store) == []
+    assert disagreements(history, world.db) == []
 
 
 def test_no_quota_is_exceeded_however_many_try(url, world):
     check(work(url, world), world)
-    with world.store.engine.connect() as connection:
+    with world.db.engine.connect() as connection:
         deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
         # Each costs a second and a repeated transaction: locks are to be taken in one order.
         assert connection.exec_driver_sql(deadlocks).scalar() == 0

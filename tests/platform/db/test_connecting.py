@@ -20,63 +20,63 @@ def loopback(server, database):
 def test_the_password_is_read_from_its_file_at_each_connection(loopback, tmp_path):
     file = tmp_path / "password"
     file.write_text("wrong\n")
-    store = open_database(loopback, password_file=file)
-    refusal = code(store.users)
+    db = open_database(loopback, password_file=file)
+    refusal = code(db.users.list)
     assert refusal == (503, "database-unavailable")
     file.write_text(f"{PASSWORD}\n")
-    assert store.users().items == ()
-    store.close()
+    assert db.users.list().items == ()
+    db.close()
     migrate(loopback, password_file=file)
 
 
 def test_a_password_file_that_is_missing_is_told(loopback, tmp_path):
-    store = open_database(loopback, password_file=tmp_path / "nothing")
-    assert code(store.users) == (503, "database-unavailable")
-    store.close()
+    db = open_database(loopback, password_file=tmp_path / "nothing")
+    assert code(db.users.list) == (503, "database-unavailable")
+    db.close()
 
 
 def test_libpqs_own_file_serves_too(loopback, tmp_path):
     file = tmp_path / "pgpass"
     file.write_text(f"*:*:*:*:{PASSWORD}\n")
     file.chmod(0o600)
-    store = open_database(f"{loopback}?passfile={file}")
-    assert store.users().items == ()
-    store.close()
+    db = open_database(f"{loopback}?passfile={file}")
+    assert db.users.list().items == ()
+    db.close()
 
 
 def test_no_password_stands_in_a_refusal(loopback, tmp_path):
     file = tmp_path / "password"
     file.write_text("very-wrong-secret")
-    store = open_database(loopback, password_file=file)
+    db = open_database(loopback, password_file=file)
     with pytest.raises(Exception) as caught:
-        store.users()
+        db.users.list()
     assert "very-wrong-secret" not in f"{caught.value} {caught.value.problems}"
-    store.close()
+    db.close()
 
 
 def test_a_server_that_is_not_there_is_told_soon_and_where_it_would_be_only_in_the_log(tmp_path, caplog):
-    store = open_database(f"postgresql://ava@/ava?host={tmp_path}")
-    refusal = refused(store.users)
+    db = open_database(f"postgresql://ava@/ava?host={tmp_path}")
+    refusal = refused(db.users.list)
     assert (refusal.status, refusal.problems[0].code) == (503, "database-unavailable")
     assert str(tmp_path) not in str(refusal.problems)
     assert str(tmp_path) in caplog.text
-    store.close()
+    db.close()
 
 
 @pytest.mark.parametrize("table", ["charges", "audit"])
 def test_what_is_kept_for_ever_is_not_emptied(world, table):
     world.running()
-    world.store.write_audit(NOW, who="a", action="b", object="c", outcome="d", address="e", detail={})
-    with pytest.raises(exc.DBAPIError), world.store.engine.begin() as connection:
+    world.db.audit.write(NOW, who="a", action="b", object="c", outcome="d", address="e", detail={})
+    with pytest.raises(exc.DBAPIError), world.db.engine.begin() as connection:
         connection.execute(text(f"TRUNCATE {table} CASCADE"))
-    assert world.store.charges() and world.store.audit().items
+    assert world.db.charges.list() and world.db.audit.list().items
 
 
 def test_times_are_kept_in_utc_whatever_the_server_thinks(world, database):
-    with world.store.engine.begin() as connection:
+    with world.db.engine.begin() as connection:
         connection.execute(text(f"ALTER DATABASE {database} SET timezone = 'Asia/Shanghai'"))
     os.environ.pop("PGTZ", None)
-    world.store.engine.dispose()
+    world.db.engine.dispose()
     run = world.running()
-    assert world.store.run(run.id).created == NOW
-    assert world.store.run(run.id).created.utcoffset().total_seconds() == 0
+    assert world.db.runs.get(run.id).created == NOW
+    assert world.db.runs.get(run.id).created.utcoffset().total_seconds() == 0

@@ -91,13 +91,13 @@ def test_what_the_ledger_lost_or_invented_is_told(world):
         history.submitted(run)
     with history.operation("admit", lost.id) as operation:
         operation.done = True
-    world.store.admit(invented.id, run.created)
+    world.db.runs.admit(invented.id, run.created)
     for run in (unended, fine):
         with history.operation("admit", run.id) as operation:
-            operation.done = world.store.admit(run.id, run.created) == ()
+            operation.done = world.db.runs.admit(run.id, run.created) == ()
     with history.operation("finish", unended.id) as operation:
         operation.done = True
-    assert sorted(disagreements(history, world.store)) == sorted(
+    assert sorted(disagreements(history, world.db)) == sorted(
         [
             f"{lost.id} was admitted and is not charged",
             f"{invented.id} is charged and nobody admitted it",

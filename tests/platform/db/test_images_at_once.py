@@ -20,31 +20,31 @@ class Registry:
     there, used = True, False
 
 
-def start(store, registry, number):
+def start(db, registry, number):
     """Claim the repository, wait for a deletion, ask for the image, then write the definition."""
-    store.claim_image(str(number), IMAGE, UNTIL)
-    while store.images_go(IMAGE, NOW):
+    db.images.claim(str(number), IMAGE, UNTIL)
+    while db.images.is_being_deleted(IMAGE, NOW):
         time.sleep(0.001)
     made = None
     if registry.there:
         spec = SPEC | {"image": f"{IMAGE}:1"}
-        made = store.save_definition("ann", Kind.TRAINING, f"t{number}", spec, NOW).id
+        made = db.definitions.save("ann", Kind.TRAINING, f"t{number}", spec, NOW).id
         registry.used = True
-    store.release_image(str(number))
+    db.images.release(str(number))
     return made
 
 
-def delete(store, registry, number):
+def delete(db, registry, number):
     """Write the deletion, look what uses the image, then remove it."""
-    store.delete_image(f"d{number}", IMAGE, UNTIL)
-    if not store.image_claimed(IMAGE, NOW) and not store.image_uses(f"{IMAGE}:"):
+    db.images.begin_deletion(f"d{number}", IMAGE, UNTIL)
+    if not db.images.is_claimed(IMAGE, NOW) and not db.images.uses(f"{IMAGE}:"):
         registry.there = False
-    store.image_deleted(f"d{number}")
+    db.images.end_deletion(f"d{number}")
 
 
 def test_no_run_is_started_of_an_image_that_is_gone(url):
-    store = open_database(url)
-    World(store)
+    db = open_database(url)
+    World(db)
     both = [open_database(url), open_database(url)]
     seen = set()
     for number in range(ROUNDS):
@@ -68,7 +68,7 @@ def test_no_run_is_started_of_an_image_that_is_gone(url):
         assert registry.there or not registry.used
         seen.add((registry.there, registry.used))
         for id in filter(None, made):
-            store.delete_definition(id, NOW)
+            db.definitions.delete(id, NOW)
     assert seen == {(True, True), (False, False)}
-    for each in (store, *both):
+    for each in (db, *both):
         each.close()

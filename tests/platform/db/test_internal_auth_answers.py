@@ -17,8 +17,7 @@ from sqlalchemy import text
 
 from ava.api.internal_auth import Alive, Check, InternalAuth, Key
 from ava.db.database import open_database
-from ava.db.tables import definitions, keys, pods, runs, secrets
-from ava.db.tables_workbenches import benches
+from ava.db.tables import benches, definitions, keys, pods, runs, secrets
 from ava.domain.names import new_id
 from ava.services.auth.caller import digest
 from ava.services.auth.encryption import Sealer
@@ -43,8 +42,8 @@ def key(n: int) -> str:
 @pytest.fixture(scope="module")
 def site(server, migrated):
     name = server.create(migrated)
-    store = open_database(server.url(name))
-    groups = people(World(store), users=USERS, groups=50)
+    db = open_database(server.url(name))
+    groups = people(World(db), users=USERS, groups=50)
     sealer = Sealer([Fernet.generate_key()])
     token = sealer.seal("t" * 43)
     rows = {table: [] for table in (definitions, runs, pods, benches, keys, secrets)}
@@ -94,10 +93,10 @@ def site(server, migrated):
             rows[benches].append(
                 {"definition": d, "host_key": "x", "host_public": key(1), "token": token, "created": NOW}
             )
-    with store.engine.begin() as connection:
+    with db.engine.begin() as connection:
         for table, some in rows.items():
             connection.execute(table.insert(), some)
-    with store.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+    with db.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(text("VACUUM ANALYZE"))
     ways = Workbenches(
         below="wb.example.org",
@@ -106,9 +105,9 @@ def site(server, migrated):
         jump=Jump(host="ssh", host_key=key(1)),
     )
     config = Config(sealing_key=Path("k"), workbenches=ways)
-    made = new_context(store, config, sealer, passwords=Passwords(), clock=lambda: NOW)
+    made = new_context(db, config, sealer, passwords=Passwords(), clock=lambda: NOW)
     yield InternalAuth(made, ways), sealer, [(r["owner"], r["id"]) for r in rows[definitions]]
-    store.close()
+    db.close()
     server.drop(name)
 
 
@@ -164,7 +163,7 @@ def test_all_that_is_open_is_asked_about_in_few_questions(site):
 
 def test_a_key_is_found_by_its_index(site):
     doors, _, _ = site
-    with doors.context.store.engine.connect() as connection:
+    with doors.context.db.engine.connect() as connection:
         query = text("EXPLAIN SELECT user_name FROM keys WHERE value = :line AND kind = 'ssh'")
         plan = connection.execute(query, {"line": key(5)})
         assert "keys_value_idx" in " ".join(row[0] for row in plan)

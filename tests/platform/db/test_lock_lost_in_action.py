@@ -17,7 +17,7 @@ SHORT = quote("-c idle_in_transaction_session_timeout=500 -c timezone=UTC")
 
 @pytest.mark.parametrize("hangs, done", [(0.1, True), (1.5, False)])
 def test_a_lock_that_was_lost_ends_the_action_before_its_last_step(server, database, world, hangs, done):
-    id = world.store.add_data_set("ann", "digits", {"kind": "folder"}, NOW).id
+    id = world.db.data_sets.create("ann", "digits", {"kind": "folder"}, NOW).id
     impatient = open_database(server.url(database) + f"&options={SHORT}")
     steps = []
 
@@ -27,10 +27,10 @@ def test_a_lock_that_was_lost_ends_the_action_before_its_last_step(server, datab
         steps.append("file put in place")
 
     if done:
-        impatient.unused(id, action)
+        impatient.data_sets.while_unused(id, action)
     else:
         with pytest.raises(ApiError) as caught:
-            impatient.unused(id, action)
+            impatient.data_sets.while_unused(id, action)
         assert caught.value.status == 503
     assert bool(steps) is done
     impatient.close()

@@ -31,24 +31,24 @@ def empty(server):
 
 
 def catalogue(url):
-    store = open_database(url)
-    with store.engine.connect() as connection:
+    db = open_database(url)
+    with db.engine.connect() as connection:
         found = {
             what: sorted(
                 tuple(row) for row in connection.execute(text(query)) if "alembic_version" not in row[0]
             )
             for what, query in CATALOGUE.items()
         }
-    store.close()
+    db.close()
     return {what: [repr(row) for row in rows] for what, rows in found.items()}
 
 
 def test_migrated_tables_are_those_of_the_code_to_each_check_and_index(server, empty):
     migrate(empty)
     name = server.create()
-    store = open_database(server.url(name))
-    metadata.create_all(store.engine)
-    store.close()
+    db = open_database(server.url(name))
+    metadata.create_all(db.engine)
+    db.close()
     assert catalogue(empty) == catalogue(server.url(name))
     assert all(catalogue(empty).values())
     server.drop(name)

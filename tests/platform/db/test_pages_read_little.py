@@ -22,25 +22,25 @@ BLOCKS = 150
 @pytest.fixture(scope="module")
 def long_lived(server, migrated):
     name = server.create(migrated)
-    store = open_database(server.url(name))
-    world = World(store)
-    fill(store, world, people(world, users=100, groups=20), FINISHED)
-    yield store
-    store.close()
+    db = open_database(server.url(name))
+    world = World(db)
+    fill(db, world, people(world, users=100, groups=20), FINISHED)
+    yield db
+    db.close()
     server.drop(name)
 
 
-def plans(store, call):
+def plans(db, call):
     """Return what a call reads: the plan of each of its SELECTs on runs, charges or users."""
     asked = []
 
     def keep(_connection, _cursor, statement, parameters, *_):
         asked.append((statement, parameters))
 
-    event.listen(store.engine, "before_cursor_execute", keep)
+    event.listen(db.engine, "before_cursor_execute", keep)
     call()
-    event.remove(store.engine, "before_cursor_execute", keep)
-    with store.engine.connect() as connection:
+    event.remove(db.engine, "before_cursor_execute", keep)
+    with db.engine.connect() as connection:
         return [
             connection.exec_driver_sql(
                 f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", parameters
@@ -56,24 +56,24 @@ def nodes(plan):
 
 
 CALLS = {
-    "of a user": lambda s: s.runs(owner="user1"),
-    "of a user with a tenth of all": lambda s: s.runs(owner="user0"),
-    "of a user, of one kind": lambda s: s.runs(owner="user0", kind=Kind.WORKBENCH),
-    "of a user, queued": lambda s: s.runs(owner="user0", phase=Phase.QUEUED),
-    "of a group": lambda s: s.runs(group="group1"),
-    "of a group, admitted": lambda s: s.runs(group="group1", phase=Phase.ADMITTED),
-    "of a definition": lambda s: s.runs(definition=s.definitions(owner="user1").items[0].id),
-    "of a kind": lambda s: s.runs(kind=Kind.SERVICE),
-    "all": lambda s: s.runs(),
-    "in the middle": lambda s: s.runs(after="r0v0000000000"),
-    "waiting": lambda s: s.waiting(),
-    "active": lambda s: s.active(),
-    "users": lambda s: s.users(),
-    "groups": lambda s: s.groups(),
-    "charges of a group": lambda s: s.charges(group="group1", limit=50),
-    "open charges of a group": lambda s: s.charges(group="group1", open_only=True, limit=50),
-    "charge of a run": lambda s: s.charges(run="r0v0000000000"),
-    "messages": lambda s: s.open_messages("scheduler"),
+    "of a user": lambda s: s.runs.list(owner="user1"),
+    "of a user with a tenth of all": lambda s: s.runs.list(owner="user0"),
+    "of a user, of one kind": lambda s: s.runs.list(owner="user0", kind=Kind.WORKBENCH),
+    "of a user, queued": lambda s: s.runs.list(owner="user0", phase=Phase.QUEUED),
+    "of a group": lambda s: s.runs.list(group="group1"),
+    "of a group, admitted": lambda s: s.runs.list(group="group1", phase=Phase.ADMITTED),
+    "of a definition": lambda s: s.runs.list(definition=s.definitions.list(owner="user1").items[0].id),
+    "of a kind": lambda s: s.runs.list(kind=Kind.SERVICE),
+    "all": lambda s: s.runs.list(),
+    "in the middle": lambda s: s.runs.list(after="r0v0000000000"),
+    "waiting": lambda s: s.runs.waiting(),
+    "active": lambda s: s.runs.active(),
+    "users": lambda s: s.users.list(),
+    "groups": lambda s: s.groups.list(),
+    "charges of a group": lambda s: s.charges.list(group="group1", limit=50),
+    "open charges of a group": lambda s: s.charges.list(group="group1", open_only=True, limit=50),
+    "charge of a run": lambda s: s.charges.list(run="r0v0000000000"),
+    "messages": lambda s: s.outbox.list_open("scheduler"),
 }
 
 

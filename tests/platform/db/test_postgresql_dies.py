@@ -26,9 +26,9 @@ def mortal():
 def ledger(mortal):
     url = mortal.url(mortal.create())
     migrate(url)
-    store = open_database(url)
-    yield url, World(store)
-    store.close()
+    db = open_database(url)
+    yield url, World(db)
+    db.close()
 
 
 def test_what_was_acknowledged_survives_kills(mortal, ledger):
@@ -46,7 +46,7 @@ def test_what_was_acknowledged_survives_kills(mortal, ledger):
 def test_without_a_data_base_it_says_so_and_goes_on_when_it_is_back(mortal, ledger):
     _, world = ledger
     mortal.stop("fast")
-    for call in (lambda: world.store.run("r1aaaaaaaaaaa"), lambda: world.store.wait(Topic.NOTICE, 1)):
+    for call in (lambda: world.db.runs.get("r1aaaaaaaaaaa"), lambda: world.db.outbox.wait(Topic.NOTICE, 1)):
         begin = time.monotonic()
         with pytest.raises(ApiError) as caught:
             call()
@@ -54,16 +54,16 @@ def test_without_a_data_base_it_says_so_and_goes_on_when_it_is_back(mortal, ledg
         assert caught.value.problems[0].remedy
         assert time.monotonic() - begin < 10
     mortal.start()
-    assert world.store.user("ann").name == "ann"
-    assert world.store.wait(Topic.NOTICE, 1)
+    assert world.db.users.get("ann").name == "ann"
+    assert world.db.outbox.wait(Topic.NOTICE, 1)
 
 
 def test_who_waits_is_woken_when_the_connection_is_lost(mortal, ledger):
     _, world = ledger
     for _ in range(3):
-        world.store.wait(Topic.OPERATOR, 0.2)
+        world.db.outbox.wait(Topic.OPERATOR, 0.2)
     woken = []
-    thread = threading.Thread(target=lambda: woken.append(world.store.wait(Topic.OPERATOR, 60)))
+    thread = threading.Thread(target=lambda: woken.append(world.db.outbox.wait(Topic.OPERATOR, 60)))
     thread.start()
     time.sleep(0.5)
     mortal.stop("immediate")
@@ -74,23 +74,23 @@ def test_who_waits_is_woken_when_the_connection_is_lost(mortal, ledger):
 
 def test_closing_does_not_wait_for_who_waits(mortal, ledger):
     url, _ = ledger
-    store = open_database(url)
-    store.wait(Topic.SCHEDULER, 1)
-    thread = threading.Thread(target=lambda: store.wait(Topic.SCHEDULER, 60))
+    db = open_database(url)
+    db.outbox.wait(Topic.SCHEDULER, 1)
+    thread = threading.Thread(target=lambda: db.outbox.wait(Topic.SCHEDULER, 60))
     thread.start()
     time.sleep(0.5)
     begin = time.monotonic()
-    store.close()
+    db.close()
     thread.join(10)
     assert not thread.is_alive() and time.monotonic() - begin < 10
 
 
 def test_a_primary_that_has_become_a_standby_is_left_at_once(ledger):
     _, world = ledger
-    with world.store.engine.connect() as connection:
+    with world.db.engine.connect() as connection:
         stale = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
         connection.exec_driver_sql("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
         connection.commit()
     world.running()
-    with world.store.engine.connect() as connection:
+    with world.db.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT pg_backend_pid()").scalar() != stale

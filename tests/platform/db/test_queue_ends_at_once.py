@@ -33,11 +33,11 @@ def at_once(*actions):
 
 
 def test_no_run_is_left_in_a_queue_that_is_gone(url):
-    store = open_database(url)
-    world, other = World(store), open_database(url)
+    db = open_database(url)
+    world, other = World(db), open_database(url)
     for number in range(ROUNDS):
         name = f"line{number}"
-        store.put_queue(name, NOW)
+        db.queues.put(name, NOW)
         definition = world.definition()
         submits = [
             lambda key=f"{name}-{i}", name=name, definition=definition: world.submit(
@@ -45,30 +45,32 @@ def test_no_run_is_left_in_a_queue_that_is_gone(url):
             )
             for i in range(THREADS)
         ]
-        *sent, deleted = at_once(*submits, lambda name=name: other.delete_queue(name, NOW))
-        inside = [r for r in store.runs(limit=500).items if r.queue == name and r.phase is not Phase.FINISHED]
-        there = name in {q.name for q in store.queues()}
+        *sent, deleted = at_once(*submits, lambda name=name: other.queues.delete(name, NOW))
+        inside = [
+            r for r in db.runs.list(limit=500).items if r.queue == name and r.phase is not Phase.FINISHED
+        ]
+        there = name in {q.name for q in db.queues.list()}
         assert there == (deleted is not None), (deleted, there)
         assert there or not inside
         assert {s for s in sent if s is not None} <= {(404, "not-found")}
         assert deleted in (None, (409, "queue-in-use"))
-    store.close()
+    db.close()
     other.close()
 
 
 def test_no_queue_is_left_with_a_pool_that_is_gone(url):
-    store, other = open_database(url), open_database(url)
+    db, other = open_database(url), open_database(url)
     for number in range(ROUNDS):
         pool = f"pool{number}"
-        store.put_pool(Pool("", pool, gpu=True, selector={"a": "b"}, gpu_slots=4))
+        db.pools.put(Pool("", pool, gpu=True, selector={"a": "b"}, gpu_slots=4))
         made, gone = at_once(
-            lambda pool=pool: store.put_queue(f"q-{pool}", NOW, pool=pool),
-            lambda pool=pool: other.delete_pool(pool),
+            lambda pool=pool: db.queues.put(f"q-{pool}", NOW, pool=pool),
+            lambda pool=pool: other.pools.delete(pool),
         )
-        pools = {p.name for p in store.pools()}
+        pools = {p.name for p in db.pools.list()}
         assert (pool in pools) == (gone is not None)
         assert made in (None, (422, "pool-unknown"))
-        assert {q.pool for q in store.queues() if q.pool} <= pools
+        assert {q.pool for q in db.queues.list() if q.pool} <= pools
         assert made is None or gone is None
-    store.close()
+    db.close()
     other.close()

@@ -26,8 +26,8 @@ def test_connections_cut_in_the_middle_bend_nothing(server, migrated):
 
         def begin(self):
             self.database = server.create(migrated)
-            store = open_database(server.url(self.database))
-            return store, Crasher(store.engine, lambda: server.cut(self.database))
+            db = open_database(server.url(self.database))
+            return db, Crasher(db.engine, lambda: server.cut(self.database))
 
         def end(self):
             OnPostgresql.operations_done += self.operations

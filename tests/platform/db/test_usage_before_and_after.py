@@ -56,8 +56,8 @@ def older(server):
 def fill(url):
     """Write charges of three users in two groups: ended, open, of no length, of several attempts, without GPUs."""
     chance, fresh = random.Random(16), ids()  # noqa: S311 - the same rows each time
-    store = open_database(url)
-    with store.engine.begin() as connection:
+    db = open_database(url)
+    with db.engine.begin() as connection:
         connection.execute(
             text(
                 "INSERT INTO groups (name, id, gid, used_gpu, used_cpu, used_memory, created)"
@@ -114,15 +114,15 @@ def fill(url):
         connection.execute(text("UPDATE groups SET quota_gpu = NULL"))
         for statement in USED:
             connection.execute(text(statement))
-    store.close()
+    db.close()
 
 
 def before(url, window, now):
-    store = open_database(url)
+    db = open_database(url)
     first, last = later(window[0]), min(later(window[1]), now)
-    with store.engine.connect() as connection:
+    with db.engine.connect() as connection:
         rows = connection.execute(text(BEFORE), {"first": first, "last": last}).all()
-    store.close()
+    db.close()
     return [
         (r.user_name, r.group_name, r.runs, *(round(float(x), 3) for x in (r.gpu, r.cpu, r.memory)))
         for r in rows
@@ -130,14 +130,14 @@ def before(url, window, now):
 
 
 def after(url, window, now, *, reserved):
-    store = open_database(url)
+    db = open_database(url)
     found = []
-    for use in store.usage(later(window[0]), later(window[1]), now=now):
+    for use in db.charges.usage(later(window[0]), later(window[1]), now=now):
         own = (use.gpu_seconds, use.cpu_seconds, use.memory_seconds)
         if reserved:
             own = (use.reserved.gpu, use.reserved.cpu, use.reserved.memory)
         found.append((use.user, use.group, use.runs, *own))
-    store.close()
+    db.close()
     return found
 
 
@@ -162,12 +162,12 @@ def test_usage_is_the_same_after_the_migration(older):
 
 def test_what_was_open_at_the_migration_goes_on_and_ends_once(older):
     migrate(older)
-    store = open_database(older)
-    still = [charge.run for charge in store.charges(open_only=True)]
+    db = open_database(older)
+    still = [charge.run for charge in db.charges.list(open_only=True)]
     assert len(still) > 5
     for run in still:
-        store.finish(run, Outcome.SUCCEEDED, "", later(3 * 10**6))
-    store.close()
+        db.runs.finish(run, Outcome.SUCCEEDED, "", later(3 * 10**6))
+    db.close()
     window = (0, 10**7)
     wanted = before(older, window, later(10**7))
     for reserved in (False, True):

@@ -8,9 +8,9 @@ import pytest
 pytestmark = pytest.mark.platform
 
 
-def test_the_first_alone_is_told_that_it_is_the_first(store):
+def test_the_first_alone_is_told_that_it_is_the_first(db):
     until = datetime.now(UTC) + timedelta(days=1)
-    assert store.use_nonce("a" * 64, until)
-    assert not store.use_nonce("a" * 64, until)
+    assert db.secrets.use_nonce("a" * 64, until)
+    assert not db.secrets.use_nonce("a" * 64, until)
     with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(lambda _: store.use_nonce("b" * 64, until), range(8))) == 1
+        assert sum(pool.map(lambda _: db.secrets.use_nonce("b" * 64, until), range(8))) == 1

@@ -28,7 +28,7 @@ SHARED = BASE.model_copy(update={"pods": BASE.pods.model_copy(update={"mount": "
 
 
 @pytest.fixture
-def store(tmp_path):
+def db(tmp_path):
     made = open_database(migrated_database.copied(tmp_path))
     furnish(made)
     yield made
@@ -40,7 +40,7 @@ async def denied(request):
         await request
 
 
-def test_the_storage_asks_for_volumes_in_its_own_namespace_and_may_nothing_else(apiserver, store, tmp_path):
+def test_the_storage_asks_for_volumes_in_its_own_namespace_and_may_nothing_else(apiserver, db, tmp_path):
     account = apiserver.account(f"system:serviceaccount:{SYSTEM}:storage")
     manifests = objects(tmp_path, "storage.yml.j2", **MORE)
 
@@ -50,8 +50,8 @@ def test_the_storage_asks_for_volumes_in_its_own_namespace_and_may_nothing_else(
                 await admin.ensure(NAMESPACES, {"metadata": {"name": space}})
             for kind, plural in (("Role", "roles"), ("RoleBinding", "rolebindings")):
                 await admin.ensure(Kind(RBAC, kind, plural), manifests[f"{kind} storage"], SYSTEM)
-            one = store.add_data_set("ann", "faces", SOURCE, now()).id
-            it = Snapshots(store, storage, SYSTEM, now)
+            one = db.data_sets.create("ann", "faces", SOURCE, now()).id
+            it = Snapshots(db, storage, SYSTEM, now)
             await it.look()
             claim = await admin.get(CLAIMS, f"data-{one}", SYSTEM)
             assert claim["metadata"]["annotations"]["avadm.io/clone-of-snapshot"] == "faces@v1"
@@ -70,27 +70,27 @@ def test_the_storage_asks_for_volumes_in_its_own_namespace_and_may_nothing_else(
             }
             await admin.create(EVENTS, event, SYSTEM)
             await it.look()
-            assert store.elsewhere(one).trouble == "there is no image rbd/faces"
+            assert db.external_sources.get(one).trouble == "there is no image rbd/faces"
             # As the volume controller binds it.
             volume = f"pvc-{claim['metadata']['uid']}"
             await admin.patch(CLAIMS, f"data-{one}", {"spec": {"volumeName": volume}}, SYSTEM)
             await admin.patch(CLAIMS, f"data-{one}", {"status": {"phase": "Bound"}}, SYSTEM, sub="status")
             await it.look()
-            assert store.elsewhere(one) == ExternalSource(one, volume)
+            assert db.external_sources.get(one) == ExternalSource(one, volume)
             await denied(storage.list(CLAIMS, SYSTEM))
             await denied(storage.list(SECRETS, SYSTEM))
             await denied(storage.create(CLAIMS, {"metadata": {"name": "x"}}, "default"))
             await denied(storage.patch(CLAIMS, f"data-{one}", {"metadata": {"annotations": {}}}, SYSTEM))
-            store.delete_data_set(one, now())
+            db.data_sets.delete(one, now())
             await it.look()
             await it.look()
-            assert store.sources("rbd") == []
+            assert db.external_sources.list("rbd") == []
             assert (await admin.list(CLAIMS, SYSTEM))[0] == []
 
     asyncio.run(test())
 
 
-def test_pods_have_the_volumes_of_the_nodes_driver_as_they_were_meant(apiserver, store, tmp_path):
+def test_pods_have_the_volumes_of_the_nodes_driver_as_they_were_meant(apiserver, db, tmp_path):
     policy = objects(tmp_path, "base.yml.j2", **MORE)["PodSecurityPolicy ava-runs"]
 
     async def test():
@@ -99,21 +99,21 @@ def test_pods_have_the_volumes_of_the_nodes_driver_as_they_were_meant(apiserver,
             Client(apiserver.access) as client,
             Client(apiserver.access) as other,
             Hollow(other).running(),
-            operating(client, store, SHARED),
+            operating(client, db, SHARED),
         ):
             kept = (await client.ensure(POLICIES, policy))["spec"]
             assert kept["allowedFlexVolumes"] == [{"driver": "avadm/volume"}], "1.9 knows the field"
             assert "flexVolume" in kept["volumes"]
-            big = store.add_data_set("ann", "big", SOURCE, now()).id
-            store.external_source_reported(ExternalSource(big, "pvc-0f8fad5b-d9cb-469f-a165-70867728950e"))
+            big = db.data_sets.create("ann", "big", SOURCE, now()).id
+            db.external_sources.record(ExternalSource(big, "pvc-0f8fad5b-d9cb-469f-a165-70867728950e"))
             export = {"kind": "nfs", "server": "nfs.test", "path": "/export"}
-            store.add_data_set("ann", "old", export, now())
+            db.data_sets.create("ann", "old", export, now())
             for kind, name in ((FolderKind.USER, "ann"), (FolderKind.GROUP, "vision")):
-                store.folder_reported(Folder(kind, name, now()))
-            run = start(store, command=["sleep"], data_sets=[{"name": "big"}, {"name": "old"}])
+                db.folders.record(Folder(kind, name, now()))
+            run = start(db, command=["sleep"], data_sets=[{"name": "big"}, {"name": "old"}])
 
             async def running():
-                return [p.phase for p in store.pods([run.id])[run.id]] == ["Running"]
+                return [p.phase for p in db.pods.list([run.id])[run.id]] == ["Running"]
 
             await until(running)
             ((pod,), _) = await client.list(PODS, SPACE, labels=f"ava.io/run={run.id}")
@@ -125,7 +125,7 @@ def test_pods_have_the_volumes_of_the_nodes_driver_as_they_were_meant(apiserver,
             options = driven[nfs_volume("nfs.test", "/export")]["options"]
             assert options == {"kind": "nfs", "server": "nfs.test", "path": "/export", "access": "ro"}
             assert pod["spec"]["nodeSelector"]["avadm.io/nfs"] == "yes"
-            store.stop(run.id, now(), by="ann")
-            await finished(client, store, run)
+            db.runs.stop(run.id, now(), by="ann")
+            await finished(client, db, run)
 
     asyncio.run(test())

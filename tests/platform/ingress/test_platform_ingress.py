@@ -135,7 +135,7 @@ def scene(tmp_path):
     try:
         spec = SPEC | {"kind": "service", "serving": {"model": "m"}}
         run = ava.call("POST", "/runs", "ann", json={"name": "echo", "spec": spec}).json()["id"]
-        ava.store.admit(run, ava.now)
+        ava.db.runs.admit(run, ava.now)
         address = ava.call("GET", f"/runs/{run}/service", "ann").json()["address"]
         host = address.removeprefix("https://").removesuffix("/")
         with echoing() as echo:

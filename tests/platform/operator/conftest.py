@@ -8,8 +8,8 @@ from tests.unit.ava.operator.fake_cluster import furnish
 
 
 @pytest.fixture
-def store(tmp_path):
-    store = open_database(migrated_database.copied(tmp_path))
-    furnish(store)
-    yield store
-    store.close()
+def db(tmp_path):
+    db = open_database(migrated_database.copied(tmp_path))
+    furnish(db)
+    yield db
+    db.close()

@@ -50,25 +50,25 @@ def impatient(monkeypatch):
     monkeypatch.setattr(admission, "FRESH", timedelta(seconds=SILENT))
 
 
-def submit(store, name, cluster, cpu=1000):
+def submit(db, name, cluster, cpu=1000):
     spec = {"image": "i", "command": ["sleep"], "cluster": cluster, "roles": [{"each": {"cpu": cpu}}]}
     reply = Spec.model_validate(spec)
     plain = reply.model_dump(mode="json")
-    made = store.save_definition("ann", Kind.TRAINING, name, plain, now())
-    return store.submit(
+    made = db.definitions.save("ann", Kind.TRAINING, name, plain, now())
+    return db.runs.create(
         made.id, name, now(), asks=reply.asks(), spec=plain, queue="default", priority=50, cluster=cluster
     )
 
 
-def shown(store, run):
-    run = store.run(run.id)
-    sign = store.heartbeats().get(watcher(run.cluster))
-    pods = store.pods([run.id])[run.id]
+def shown(db, run):
+    run = db.runs.get(run.id)
+    sign = db.heartbeats.list().get(watcher(run.cluster))
+    pods = db.pods.list([run.id])[run.id]
     return show(run, pods, now(), sign[0] if sign else None, timedelta(seconds=SILENT)).state
 
 
 @asynccontextmanager
-async def cluster(server, store, name, cpu):
+async def cluster(server, db, name, cpu):
     """Run a cluster of one node with its operator and scheduler; gives its client and nodes."""
     async with AsyncExitStack() as stack:
         client, other, third = [await stack.enter_async_context(Client(server.access)) for _ in range(3)]
@@ -79,9 +79,9 @@ async def cluster(server, store, name, cpu):
         report = {"status": {"capacity": room, "allocatable": room}}
         await other.patch(NODES, "node-0", report, sub="status")
         made = settings().model_copy(update={"cluster": name})
-        await stack.enter_async_context(operating(client, store, made))
+        await stack.enter_async_context(operating(client, db, made))
         config = SchedulerConfig(cluster=name, poll=0.3, sign=0.5, tell=1.0)
-        task = asyncio.create_task(LeaderSession(third, store, config, Metrics(), name).run())
+        task = asyncio.create_task(LeaderSession(third, db, config, Metrics(), name).run())
         try:
             yield client
         finally:
@@ -90,25 +90,25 @@ async def cluster(server, store, name, cpu):
                 await task
 
 
-def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_told_as_such(apiserver, east, store):
+def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_told_as_such(apiserver, east, db):
     async def test():
         async with (
             asyncio.timeout(170),
-            cluster(apiserver, store, "west", cpu=4) as west,
-            cluster(east, store, "east", cpu=16) as far,
+            cluster(apiserver, db, "west", cpu=4) as west,
+            cluster(east, db, "east", cpu=16) as far,
         ):
 
             async def running(*runs):
-                return all(shown(store, run) is State.RUNNING for run in runs)
+                return all(shown(db, run) is State.RUNNING for run in runs)
 
             async def rooms():
-                return {part("west"), part("east")} <= set(store.heartbeats())
+                return {part("west"), part("east")} <= set(db.heartbeats.list())
 
             await until(rooms)
-            chosen = submit(store, "chosen", "west"), submit(store, "far", "east")
-            big = submit(store, "big", "any", cpu=8000)
+            chosen = submit(db, "chosen", "west"), submit(db, "far", "east")
+            big = submit(db, "big", "any", cpu=8000)
             await until(lambda: running(*chosen, big))
-            assert [store.run(r.id).cluster for r in (*chosen, big)] == ["west", "east", "east"]
+            assert [db.runs.get(r.id).cluster for r in (*chosen, big)] == ["west", "east", "east"]
 
             async def there(client, run):
                 return len((await client.list(PODS, SPACE, labels=f"ava.io/run={run.id}"))[0])
@@ -116,42 +116,42 @@ def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_told_as_such(a
             assert [await there(west, r) for r in (*chosen, big)] == [1, 0, 0]
             assert [await there(far, r) for r in (*chosen, big)] == [0, 1, 1]
             # What is used is one account, whichever cluster it is in.
-            assert store.group("vision").used.cpu == 10_000
+            assert db.groups.get("vision").used.cpu == 10_000
 
             await asyncio.to_thread(east.stop)
 
             async def unknown():
-                return [shown(store, r) for r in (chosen[1], big)] == [State.UNKNOWN] * 2
+                return [shown(db, r) for r in (chosen[1], big)] == [State.UNKNOWN] * 2
 
             await until(unknown)
             assert await running(chosen[0])
 
             async def forgotten():
-                return now() - store.heartbeats()[part("east")][0] > timedelta(seconds=SILENT)
+                return now() - db.heartbeats.list()[part("east")][0] > timedelta(seconds=SILENT)
 
             await until(forgotten)
-            new = [submit(store, f"new{n}", "any") for n in range(2)]
-            named = submit(store, "named", "east")
+            new = [submit(db, f"new{n}", "any") for n in range(2)]
+            named = submit(db, "named", "east")
             await until(lambda: running(*new))
-            assert {store.run(r.id).cluster for r in new} == {"west"}
+            assert {db.runs.get(r.id).cluster for r in new} == {"west"}
             # Nothing of what is away has ended or is free again, and what names it waits and says why.
-            assert [store.run(r.id).phase for r in (chosen[1], big)] == [Phase.ADMITTED] * 2
-            assert store.group("vision").used.cpu == 12_000
+            assert [db.runs.get(r.id).phase for r in (chosen[1], big)] == [Phase.ADMITTED] * 2
+            assert db.groups.get("vision").used.cpu == 12_000
 
             async def told():
-                return [p["code"] for p in store.run(named.id).waits_for] == ["cluster-silent"]
+                return [p["code"] for p in db.runs.get(named.id).waits_for] == ["cluster-silent"]
 
             await until(told)
 
             await asyncio.to_thread(east.start)
             await until(lambda: running(chosen[1], big, named))
             for run in (*chosen, big, *new, named):
-                store.stop(run.id, now(), by="ann")
+                db.runs.stop(run.id, now(), by="ann")
 
             async def ended():
-                return all(store.run(r.id).outcome is Outcome.STOPPED for r in (*chosen, big, *new, named))
+                return all(db.runs.get(r.id).outcome is Outcome.STOPPED for r in (*chosen, big, *new, named))
 
             await until(ended)
-            assert store.group("vision").used.cpu == 0
+            assert db.groups.get("vision").used.cpu == 0
 
     asyncio.run(test())

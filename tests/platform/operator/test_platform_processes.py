@@ -38,8 +38,8 @@ def spawn(path, log):
 def test_the_second_goes_on_within_30_seconds_when_the_first_is_killed(apiserver, tmp_path):
     url = f"sqlite:///{tmp_path / 'database.db'}"
     migrate(url)
-    store = open_database(url)
-    furnish(store)
+    db = open_database(url)
+    furnish(db)
 
     async def holder(client):
         try:
@@ -62,24 +62,24 @@ def test_the_second_goes_on_within_30_seconds_when_the_first_is_killed(apiserver
             processes = [spawn(write_settings(tmp_path, apiserver, url, port), log) for port in ports]
             try:
                 async with Hollow(other).running():
-                    run = start(store, command=["sleep"])
+                    run = start(db, command=["sleep"])
 
                     async def running():
-                        return [p.phase for p in store.pods([run.id])[run.id]] == ["Running"]
+                        return [p.phase for p in db.pods.list([run.id])[run.id]] == ["Running"]
 
                     await until(running)
                     holds = await holder(client)
                     leader = next(p for p in processes if f"_{p.pid}_" in holds)
                     leader.send_signal(signal.SIGKILL)
                     began = time.monotonic()
-                    store.stop(run.id, run.admitted, by="ann")
+                    db.runs.stop(run.id, run.admitted, by="ann")
 
                     async def ended():
-                        return store.run(run.id).finished is not None
+                        return db.runs.get(run.id).finished is not None
 
                     await until(ended)
                     took = time.monotonic() - began
-                    assert store.run(run.id).outcome is Outcome.STOPPED
+                    assert db.runs.get(run.id).outcome is Outcome.STOPPED
                     assert took < 30, took
                     print(f"finished {took:.1f} s after the leader was killed")
                     survivor = next(p for p in processes if p is not leader)
@@ -95,4 +95,4 @@ def test_the_second_goes_on_within_30_seconds_when_the_first_is_killed(apiserver
     try:
         asyncio.run(test())
     finally:
-        store.close()
+        db.close()

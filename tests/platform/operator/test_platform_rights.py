@@ -35,7 +35,7 @@ POD = {"containers": [{"name": "c", "image": "i"}]}
 
 
 @asynccontextmanager
-async def platform(apiserver, store, tmp_path):
+async def platform(apiserver, db, tmp_path):
     """Give clients of the administrator, the operator and the scheduler, both of whom are at work with their own rights."""
     names = [f"system:serviceaccount:ava-system:{part}" for part in ("operator", "scheduler")]
     accounts = [apiserver.account(name) for name in names]
@@ -51,9 +51,9 @@ async def platform(apiserver, store, tmp_path):
         for made in objects(tmp_path, "base.yml.j2").values():
             if made["kind"] in CLUSTER:
                 await admin.ensure(CLUSTER[made["kind"]], made)
-        binder = asyncio.create_task(RoleBinder(scheduler, store, Rights()).run())
+        binder = asyncio.create_task(RoleBinder(scheduler, db, Rights()).run())
         try:
-            async with Hollow(kubelets).running(), operating(operator, store):
+            async with Hollow(kubelets).running(), operating(operator, db):
                 yield admin, operator, scheduler
         finally:
             binder.cancel()
@@ -67,19 +67,19 @@ async def denied(request):
 
 
 def test_a_stolen_token_of_the_operator_reads_no_secret_of_others_and_makes_nothing_there(
-    apiserver, store, tmp_path
+    apiserver, db, tmp_path
 ):
     async def test():
         async with (
             asyncio.timeout(100),
-            platform(apiserver, store, tmp_path) as (admin, operator, _),
+            platform(apiserver, db, tmp_path) as (admin, operator, _),
         ):
             # It can do its own work: this run needs a Secret of its own.
             roles = [{"name": "launcher"}, {"name": "worker", "replicas": 2}]
-            run = start(store, command=["sleep"], roles=roles, distributed="mpi")
+            run = start(db, command=["sleep"], roles=roles, distributed="mpi")
 
             async def running():
-                return [p.phase for p in store.pods([run.id])[run.id]] == ["Running"] * 3
+                return [p.phase for p in db.pods.list([run.id])[run.id]] == ["Running"] * 3
 
             await until(running)
             assert (await operator.get(SECRETS, f"run-{run.id}-0-ssh", SPACE))["data"]
@@ -101,10 +101,10 @@ def test_a_stolen_token_of_the_operator_reads_no_secret_of_others_and_makes_noth
                 # With the label and name of a group's it would be bound there.
                 marks = {"metadata": {"labels": {"ava.io/managed": "true", "ava.io/group": "system"}}}
                 await denied(operator.patch(NAMESPACES, space, marks))
-            store.stop(run.id, now(), by="ann")
+            db.runs.stop(run.id, now(), by="ann")
 
             async def ended():
-                return store.run(run.id).finished is not None
+                return db.runs.get(run.id).finished is not None
 
             await until(ended)
             assert (await admin.list(SECRETS, SPACE))[0] == []
@@ -112,19 +112,19 @@ def test_a_stolen_token_of_the_operator_reads_no_secret_of_others_and_makes_noth
     asyncio.run(test())
 
 
-def test_a_namespace_that_is_no_group_s_of_the_database_is_never_bound(apiserver, store, tmp_path):
+def test_a_namespace_that_is_no_group_s_of_the_database_is_never_bound(apiserver, db, tmp_path):
     async def test():
         async with (
             asyncio.timeout(100),
-            platform(apiserver, store, tmp_path) as (admin, operator, scheduler),
+            platform(apiserver, db, tmp_path) as (admin, operator, scheduler),
         ):
             for name, group in (("ava-evil", "evil"), ("evil", "vision"), ("ava-x", "vision")):
                 marks = {"ava.io/managed": "true", "ava.io/group": group}
                 await admin.ensure(NAMESPACES, {"metadata": {"name": name, "labels": marks}})
-            run = start(store, command=["sleep"])
+            run = start(db, command=["sleep"])
 
             async def running():
-                return [p.phase for p in store.pods([run.id])[run.id]] == ["Running"]
+                return [p.phase for p in db.pods.list([run.id])[run.id]] == ["Running"]
 
             await until(running)
             for name in ("ava-evil", "evil", "ava-x"):
@@ -138,51 +138,51 @@ def test_a_namespace_that_is_no_group_s_of_the_database_is_never_bound(apiserver
                 "subjects": [{"kind": "ServiceAccount", "name": "scheduler", "namespace": "ava-system"}],
             }
             await denied(scheduler.create(ROLE_BINDINGS, binding, SPACE))
-            store.stop(run.id, now(), by="ann")
+            db.runs.stop(run.id, now(), by="ann")
 
             async def ended():
-                return store.run(run.id).finished is not None
+                return db.runs.get(run.id).finished is not None
 
             await until(ended)
 
     asyncio.run(test())
 
 
-def test_a_run_that_is_stopped_before_its_namespace_was_ever_made_ends(apiserver, store, tmp_path):
+def test_a_run_that_is_stopped_before_its_namespace_was_ever_made_ends(apiserver, db, tmp_path):
     async def test():
-        store.add_group("audio", store.group("vision").quota, now())
-        store.add_member("audio", "ann", now())
-        store.set_default_group("ann", "audio")
-        run = start(store, command=["sleep"])
-        store.stop(run.id, now(), by="ann")
-        async with asyncio.timeout(60), platform(apiserver, store, tmp_path):
+        db.groups.create("audio", db.groups.get("vision").quota, now())
+        db.groups.add_member("audio", "ann", now())
+        db.users.set_default_group("ann", "audio")
+        run = start(db, command=["sleep"])
+        db.runs.stop(run.id, now(), by="ann")
+        async with asyncio.timeout(60), platform(apiserver, db, tmp_path):
 
             async def ended():
-                return store.run(run.id).finished is not None
+                return db.runs.get(run.id).finished is not None
 
             await until(ended)
 
     asyncio.run(test())
 
 
-def test_the_namespace_of_a_group_that_was_deleted_goes(apiserver, store, tmp_path):
+def test_the_namespace_of_a_group_that_was_deleted_goes(apiserver, db, tmp_path):
     async def test():
         async with (
             asyncio.timeout(100),
-            platform(apiserver, store, tmp_path) as (admin, _, _),
+            platform(apiserver, db, tmp_path) as (admin, _, _),
         ):
-            store.add_group("gone", store.group("vision").quota, now())
-            store.add_member("gone", "ann", now())
-            store.set_default_group("ann", "gone")
-            run = start(store, command=["exit-0"], name="last")
+            db.groups.create("gone", db.groups.get("vision").quota, now())
+            db.groups.add_member("gone", "ann", now())
+            db.users.set_default_group("ann", "gone")
+            run = start(db, command=["exit-0"], name="last")
 
             async def ended():
-                return store.run(run.id).finished is not None
+                return db.runs.get(run.id).finished is not None
 
             await until(ended)
-            store.remove_member("gone", "ann", now())
+            db.groups.remove_member("gone", "ann", now())
             assert not (await admin.get(NAMESPACES, "ava-gone"))["metadata"].get("deletionTimestamp")
-            store.delete_group("gone", now())
+            db.groups.delete("gone", now())
 
             async def going():
                 # No controller ends it here; what is in it goes with it.

@@ -18,13 +18,13 @@ MANY = 100
 EACH = Resources(0, 1000, 2**30)
 
 
-def on_server(apiserver, store, test, seconds):
+def on_server(apiserver, db, test, seconds):
     async def go():
         async with (
             Client(apiserver.access) as client,
             Client(apiserver.access) as other,
             Hollow(other, 4).running() as nodes,
-            operating(client, store, config()) as operator,
+            operating(client, db, config()) as operator,
             asyncio.timeout(seconds),
         ):
             await test(client, nodes, operator)
@@ -42,12 +42,12 @@ def revisions(pods):
 
 
 @pytest.mark.slow
-def test_a_hundred_services_are_served_updated_scaled_and_stopped(apiserver, store):
+def test_a_hundred_services_are_served_updated_scaled_and_stopped(apiserver, db):
     async def test(client, nodes, operator):
-        runs = [start(store, kind=Kind.SERVICE, name=f"s{n}", **serve(replicas=1)) for n in range(MANY)]
+        runs = [start(db, kind=Kind.SERVICE, name=f"s{n}", **serve(replicas=1)) for n in range(MANY)]
 
         async def serving(wanted, only=None):
-            pods = store.pods([run.id for run in only or runs])
+            pods = db.pods.list([run.id for run in only or runs])
             return [sum(p.ready for p in some) for some in pods.values()] == [wanted] * len(pods)
 
         await until(lambda: serving(1))
@@ -55,11 +55,11 @@ def test_a_hundred_services_are_served_updated_scaled_and_stopped(apiserver, sto
         assert len(hosts) == MANY and all(host.endswith(".services.test") for host in hosts)
         some = runs[:10]
         for run in some:
-            store.update_service(run.id, document(replicas=1, image="good:2"), now())
-            store.scale_service(run.id, 3, now())
+            db.model_services.update(run.id, document(replicas=1, image="good:2"), now())
+            db.model_services.scale(run.id, 3, now())
 
         async def updated():
-            known = [store.service(run.id) for run in some]
+            known = [db.model_services.get(run.id) for run in some]
             return all(s.settled == 1 for s in known) and await serving(3, some)
 
         await until(updated)
@@ -72,30 +72,30 @@ def test_a_hundred_services_are_served_updated_scaled_and_stopped(apiserver, sto
         await until(only_new)
 
         async def charged():
-            return store.group("vision").used == EACH.times(MANY - 10 + 30)
+            return db.groups.get("vision").used == EACH.times(MANY - 10 + 30)
 
         await until(charged)
         for run in runs:
-            store.stop(run.id, now(), by="ann")
+            db.runs.stop(run.id, now(), by="ann")
 
         async def ended():
-            return all(store.run(run.id).outcome is Outcome.STOPPED for run in runs)
+            return all(db.runs.get(run.id).outcome is Outcome.STOPPED for run in runs)
 
         await until(ended)
         left = [len(await there(client, kind)) for kind in (PODS, SERVICES, INGRESSES, NETWORK_POLICIES)]
         assert left == [0, 0, 0, 0]
-        assert store.group("vision").used == Resources()
+        assert db.groups.get("vision").used == Resources()
         assert nodes.errors == []
 
-    on_server(apiserver, store, test, 280)
+    on_server(apiserver, db, test, 280)
 
 
-def test_what_this_server_keeps_of_a_replica_is_what_was_meant(apiserver, store):
+def test_what_this_server_keeps_of_a_replica_is_what_was_meant(apiserver, db):
     async def test(client, nodes, operator):
-        run = start(store, kind=Kind.SERVICE, name="one", **serve(replicas=1, metrics="/metrics"))
+        run = start(db, kind=Kind.SERVICE, name="one", **serve(replicas=1, metrics="/metrics"))
 
         async def ready():
-            return [p.ready for p in store.pods([run.id])[run.id]] == [True]
+            return [p.ready for p in db.pods.list([run.id])[run.id]] == [True]
 
         await until(ready)
         (pod,) = await there(client, PODS)
@@ -107,11 +107,11 @@ def test_what_this_server_keeps_of_a_replica_is_what_was_meant(apiserver, store)
         policies = {p["metadata"]["name"]: p["spec"] for p in (await client.list(NETWORK_POLICIES, SPACE))[0]}
         sources = [rule["from"] for rule in policies[f"run-{run.id}-serve"]["ingress"]]
         assert sources == [[{"ipBlock": {"cidr": "10.0.0.1/32"}}], [{"ipBlock": {"cidr": "10.0.0.2/32"}}]]
-        store.stop(run.id, now(), by="ann")
+        db.runs.stop(run.id, now(), by="ann")
 
         async def ended():
-            return store.run(run.id).finished is not None
+            return db.runs.get(run.id).finished is not None
 
         await until(ended)
 
-    on_server(apiserver, store, test, 60)
+    on_server(apiserver, db, test, 60)

@@ -53,7 +53,7 @@ class World:
         self.lease = f"scheduler-{secrets.token_hex(4)}"
         self.database = f"sqlite:///{folder / 'database.sqlite'}"
         migrate(self.database)
-        self.store = open_database(self.database)
+        self.db = open_database(self.database)
         self.client = Client(from_kubeconfig(plane.kubeconfig))
         self.account = plane.account(ACCOUNT)
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -77,7 +77,7 @@ class World:
         try:
             asyncio.run(whole())
         finally:
-            self.store.close()
+            self.db.close()
 
     async def _prepare(self) -> None:
         await hollow.namespace(self.client, hollow.NAMESPACE)

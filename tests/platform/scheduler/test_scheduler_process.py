@@ -24,22 +24,22 @@ NOW = datetime(2026, 11, 24, tzinfo=UTC)
 
 def submitted(world, name: str, gpu: int, replicas: int = 1, cluster: str = "default") -> str:
     """Submit a run in the database; return its id."""
-    store = world.store
-    if not store.groups().items:
-        store.add_group("bench", Quota(gpu=8, cpu=None, memory=None), NOW)
-        store.add_user("ann", "ann@example.org", "hash", NOW, state=UserState.ACTIVE)
-        store.add_member("bench", "ann", NOW)
+    db = world.db
+    if not db.groups.list().items:
+        db.groups.create("bench", Quota(gpu=8, cpu=None, memory=None), NOW)
+        db.users.create("ann", "ann@example.org", "hash", NOW, state=UserState.ACTIVE)
+        db.groups.add_member("bench", "ann", NOW)
     spec = Spec(image="i", roles=(Role(replicas=replicas, each=Amount(gpu=gpu)),), cluster=cluster)
     plain = spec.model_dump(mode="json")
-    definition = store.save_definition("ann", Kind.TRAINING, name, plain, NOW).id
-    run = store.submit(
+    definition = db.definitions.save("ann", Kind.TRAINING, name, plain, NOW).id
+    run = db.runs.create(
         definition, name, NOW, asks=spec.asks(), spec=plain, queue="default", priority=50, cluster=cluster
     )
     return str(run.id)
 
 
 async def admitted(world, *runs: str) -> bool:
-    return all(world.store.run(run).admitted for run in runs)
+    return all(world.db.runs.get(run).admitted for run in runs)
 
 
 def test_from_the_database_to_the_node(world) -> None:
@@ -49,7 +49,7 @@ def test_from_the_database_to_the_node(world) -> None:
         world.start()
         await world.until(lambda: admitted(world, first))
         await world.until(lambda: told(world, second))
-        run = world.store.run(second)
+        run = world.db.runs.get(second)
         assert run.admitted is None
         assert run.waits_for[0]["code"] == "group-quota"
 
@@ -68,7 +68,7 @@ def test_from_the_database_to_the_node(world) -> None:
         assert "GPU 4 free at most, 5 wanted" in condition["message"]
 
         # When the first has ended it is placed, and what was said is taken back with the bind.
-        world.store.stop(first, NOW, by="ann")
+        world.db.runs.stop(first, NOW, by="ann")
         await world.client.delete(hollow.PODS, labels.pod(first, 0, "worker", 0), hollow.NAMESPACE, grace=0)
         await world.until_bound(2)
         await world.until(lambda: no_reason(world, "full-0-worker-0"))
@@ -77,7 +77,7 @@ def test_from_the_database_to_the_node(world) -> None:
 
 
 async def told(world, run: str) -> bool:
-    return bool(world.store.run(run).waits_for)
+    return bool(world.db.runs.get(run).waits_for)
 
 
 async def named(world, name: str):
@@ -100,7 +100,7 @@ def test_its_sign_of_life_tells_what_could_be_had(world) -> None:
         world.start()
 
         async def sign():
-            signs = {part: detail for part, (_, detail) in world.store.heartbeats().items()}
+            signs = {part: detail for part, (_, detail) in world.db.heartbeats.list().items()}
             return rooms(signs)
 
         room = (await world.until(sign))["default"]
@@ -128,9 +128,9 @@ def test_a_run_for_any_cluster_gets_this_one_and_its_pods_may_come(world) -> Non
         elsewhere = submitted(world, "elsewhere", 1, cluster="other")
         world.start()
         await world.until(lambda: admitted(world, run))
-        assert world.store.run(run).cluster == "default"
+        assert world.db.runs.get(run).cluster == "default"
         await world.until(lambda: told(world, elsewhere))
-        assert world.store.run(elsewhere).waits_for[0]["code"] == "cluster-silent"
+        assert world.db.runs.get(elsewhere).waits_for[0]["code"] == "cluster-silent"
 
     world.run(scene)
 
@@ -188,6 +188,6 @@ def test_amounts_of_the_database_are_what_was_asked_for(world) -> None:
         await hollow.create_nodes(world.client, [hollow.node("g0", gpu=8)])
         world.start()
         await world.until(lambda: admitted(world, run))
-        assert world.store.group("bench").used == Resources(6, 3000, 3 * 2**30)
+        assert world.db.groups.get("bench").used == Resources(6, 3000, 3 * 2**30)
 
     world.run(scene)

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.platform
 
 @pytest.mark.slow
 def test_no_queue_is_exceeded_in_10000_random_submits() -> None:
-    store = open_database("sqlite://")
-    world = Random(store, seed=10)
+    db = open_database("sqlite://")
+    world = Random(db, seed=10)
     for n in range(10_000):
         world.step(n)
     assert world.full > 100, "the queues were full at times, so their limits were tried"
-    store.close()
+    db.close()

@@ -101,7 +101,7 @@ def test_pages_that_a_site_may_have_are_fit_for_everybody(
             found += unfit(page)
         page = town.log_in("ann", language, color_scheme=theme)
         with monkeypatch.context() as patch:
-            patch.setattr(town.served.store, "data_sets", broken)
+            patch.setattr(town.served.db.data_sets, "list", broken)
             answer = page.goto("/data")
             assert answer is not None
             assert answer.status == 500

@@ -195,7 +195,7 @@ def test_while_a_run_has_it_files_wait_and_the_data_set_stays(town: Town, tmp_pa
     page.once("dialog", lambda dialog: dialog.accept())
     page.locator(".head").first.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("alert")).to_contain_text("faces")
-    assert town.served.store.data_set(one).name == "faces"
+    assert town.served.db.data_sets.get(one).name == "faces"
     assert not (folder / "late").exists()
 
 
@@ -209,7 +209,7 @@ def _odd(folder: Path) -> list[Path]:
 def test_who_reads_fetches_and_sends_nothing_and_a_stranger_sees_nothing(town: Town) -> None:
     _, one, folder = opened(town)
     (folder / "a").write_text("x")
-    town.served.store.share(one, "user", "ben", town.served.now)
+    town.served.db.data_sets.share(one, "user", "ben", town.served.now)
     ben = town.log_in("ben")
     ben.goto(f"/data/{one}")
     expect(ben.get_by_role("link", name="Download: a")).to_be_visible()

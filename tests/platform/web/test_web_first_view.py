@@ -25,9 +25,9 @@ ADMINS = ("/", "/runs?all=1", "/admin/users", "/admin/groups", "/usage")
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
     with room(RUNS, durable=False) as made:
-        made.store.set_user("user0", NOW, password=_hashed())
-        person(made.store, "root2", admin=True)
-        yield made.store
+        made.db.users.update("user0", NOW, password=_hashed())
+        person(made.db, "root2", admin=True)
+        yield made.db
 
 
 def test_no_first_view_takes_longer_than_a_second(database: Database, tmp_path: Path) -> None:
@@ -41,8 +41,8 @@ def test_no_first_view_takes_longer_than_a_second(database: Database, tmp_path: 
 def looked(database: Database, folder: Path) -> tuple[dict[tuple[str, str], float], str]:
     """Return the median of five of how many seconds each page takes whom, and a user's page of runs."""
     site: Site = web_site(folder, furnished=False)
-    site.store.close()
-    site.store = site.services.store = database
+    site.db.close()
+    site.db = site.services.db = database
     with database.engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM runs")).scalar() == RUNS
     took = {}

@@ -36,7 +36,7 @@ def test_a_service_is_made_updated_scaled_and_stopped(town: Town, language: str)
     ann.press("Save and start")
     ann.page.wait_for_url("**/runs/*")
     run = ann.page.url.rpartition("/")[2].partition("?")[0]
-    spec = town.served.store.run(run).spec
+    spec = town.served.db.runs.get(run).spec
     assert spec["command"] == ["python", "-m", "server"]
     assert [r["replicas"] for r in spec["roles"]] == [2]
     assert (spec["serving"]["port"], spec["serving"]["access"]) == (9000, "public")
@@ -52,7 +52,7 @@ def test_a_service_is_made_updated_scaled_and_stopped(town: Town, language: str)
     ann.field("Who may call it").select_option("group")
     ann.press("Save and update")
     ann.page.wait_for_url(f"**/runs/{run}?*")
-    service = town.served.store.service(run)
+    service = town.served.db.model_services.get(run)
     assert (service.target, service.settled) == (1, 0)
     expect(ann.page.locator("#now")).to_contain_text(ann.say("members of its group, by a token"))
 
@@ -61,7 +61,7 @@ def test_a_service_is_made_updated_scaled_and_stopped(town: Town, language: str)
     expect(ann.page.get_by_role("status").first).to_contain_text(
         ann.say("It is scaled; replicas come as the quota has room for them.")
     )
-    assert town.served.store.service(run).wanted == 3
+    assert town.served.db.model_services.get(run).wanted == 3
     ann.page.goto("/services")
     row = ann.page.get_by_role("row").filter(has=ann.page.get_by_role("link", name="digits", exact=True))
     row.get_by_role("button", name=ann.say("Stop")).click()
@@ -99,9 +99,9 @@ def test_a_queue_is_made_changed_and_deleted_and_not_while_something_is_in_it(
 
     row.get_by_role("button", name=root.say("Delete")).click()
     expect(root.page.get_by_role("alert")).to_be_visible()
-    assert "day" in {q.name for q in town.served.store.queues()}
-    town.served.store.stop(run, town.served.now, by="ann")
+    assert "day" in {q.name for q in town.served.db.queues.list()}
+    town.served.db.runs.stop(run, town.served.now, by="ann")
     row.get_by_role("button", name=root.say("Delete")).click()
     expect(root.page).to_have_url(re.compile("/queues[?]done=deleted"))
     expect(row).to_have_count(0)
-    assert "day" not in {q.name for q in town.served.store.queues()}
+    assert "day" not in {q.name for q in town.served.db.queues.list()}

@@ -67,7 +67,7 @@ def test_u1_an_administrator_manages_groups_and_sees_what_each_uses(town: Town, 
     root.page.locator("input[name=user]").fill("eve")
     root.press("Add")
     expect(root.page.get_by_role("row").filter(has_text="eve")).to_be_visible()
-    assert (town.served.store.group("robots").quota.gpu, town.served.store.group("robots").quota.cpu) == (
+    assert (town.served.db.groups.get("robots").quota.gpu, town.served.db.groups.get("robots").quota.cpu) == (
         4,
         16_000,
     )
@@ -163,7 +163,7 @@ def test_u6_a_run_is_charged_to_the_group_that_is_the_default_when_it_is_made(
     expect(ann.page.locator("header .group")).to_contain_text("speech")
     second = ann.made("/workbenches/new", "two")
     expect(ann.page.locator("#now .facts")).to_contain_text("speech")
-    assert [town.served.store.run(run).group for run in (first, second)] == ["vision", "speech"]
+    assert [town.served.db.runs.get(run).group for run in (first, second)] == ["vision", "speech"]
 
 
 def test_u8_one_run_writes_a_data_set_and_readers_wait_and_are_told_why(town: Town, language: str) -> None:
@@ -177,19 +177,19 @@ def test_u8_one_run_writes_a_data_set_and_readers_wait_and_are_told_why(town: To
     ann.page.wait_for_url("**/runs/*")
     writer = ann.page.url.rpartition("/")[2].partition("?")[0]
     town.served.admit(writer)
-    assert town.served.store.run(writer).spec["retries"] == 3
+    assert town.served.db.runs.get(writer).spec["retries"] == 3
     readers = []
     for name in ("train-a", "train-b"):
         made = apart(lambda name=name: town.served.run(name=name, data_sets=[{"name": "imagenet-small"}]))
         readers.append(made["id"])
-    reasons = town.served.store.admit(readers[0], town.served.now)
-    town.served.store.waits_for(readers[0], list(reasons))
+    reasons = town.served.db.runs.admit(readers[0], town.served.now)
+    town.served.db.runs.set_waits_for(readers[0], list(reasons))
     ann.page.goto(f"/runs/{readers[0]}")
     text = reasons[0].what
     assert text == "The data set imagenet-small is written by other runs."
     expect(ann.page.locator("#now")).to_contain_text(ann.say.phrase(text) or text)
     town.served.finish(writer)
-    assert [town.served.store.admit(run, town.served.now) for run in readers] == [(), ()]
+    assert [town.served.db.runs.admit(run, town.served.now) for run in readers] == [(), ()]
     ann.page.goto("/data")
     expect(ann.page.get_by_role("row").filter(has_text="imagenet-small")).to_contain_text("2")
 
@@ -208,7 +208,7 @@ def test_u9_distributed_trainings_have_roles_policies_and_a_place_in_a_queue(
     ann.press("Save and start")
     ann.page.wait_for_url("**/runs/*")
     run = ann.page.url.rpartition("/")[2].partition("?")[0]
-    spec = town.served.store.run(run).spec
+    spec = town.served.db.runs.get(run).spec
     assert (spec["distributed"], spec["tensorboard"], spec["queue"]) == ("tensorflow", True, "night")
     assert [(r["name"], r["policy"]) for r in spec["roles"]] == [
         ("ps", "restart-run"),
@@ -221,17 +221,17 @@ def test_u9_distributed_trainings_have_roles_policies_and_a_place_in_a_queue(
         count=3,
         room="1 of 1 ps, 1 of 2 worker",
     )
-    town.served.store.waits_for(
+    town.served.db.runs.set_waits_for(
         run, [Problem("gang", text, f"run {run}", "1 of 2 worker", "3 at once", "Wait.")]
     )
     message = "All 3 pods start together" if language == "en" else "全部 3 个 Pod 须同时启动"
     expect(ann.page.locator("#now")).to_contain_text(message)
-    town.served.store.admit(run, town.served.now)
-    town.served.store.heartbeat("operator", town.served.now, {})
+    town.served.db.runs.admit(run, town.served.now)
+    town.served.db.heartbeats.record("operator", town.served.now, {})
     pods = [
         PodState(run, pod(run, 0, role, n), role, n, 0, "Running")
         for role, n in (("ps", 0), ("worker", 0), ("worker", 1))
     ]
-    town.served.store.record_pod_state(run, pods, town.served.now)
+    town.served.db.pods.record(run, pods, town.served.now)
     ann.state("resnet", "Running")
     expect(ann.page.locator("#now tbody tr")).to_have_count(3)

@@ -73,18 +73,18 @@ def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
     root.wait_for_url("**/data/f*")
     expect(root.get_by_role("heading", name="more-faces")).to_be_visible()
     one = root.url.rpartition("/")[2].partition("?")[0]
-    made = town.served.store.data_set(one)
+    made = town.served.db.data_sets.get(one)
     assert made.source == {"kind": kind, **{name: right for name, (_, right) in GIVEN[kind].items()}}
 
     state = root.locator("#s-state")
     expect(state).to_contain_text(say("Not known yet"))
-    town.served.store.external_source_reported(ExternalSource(one, trouble=NO_SNAPSHOT, seen=town.served.now))
+    town.served.db.external_sources.record(ExternalSource(one, trouble=NO_SNAPSHOT, seen=town.served.now))
     if kind != "rbd":
         root.reload()
     # What is being made ready is looked at again by the page itself.
     expect(state).to_contain_text(say("Not there"))
     expect(root.locator("main")).to_contain_text(say.phrase(NO_SNAPSHOT) or "no snapshot v1")
-    town.served.store.external_source_reported(
+    town.served.db.external_sources.record(
         ExternalSource(one, volume="pvc-1", size=2**30, cached=2**29, seen=town.served.now)
     )
     if kind != "rbd":

@@ -19,10 +19,10 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Database]:
-    store = open_database(url)
-    yield store
-    store.close()
+def db(url: str) -> Iterator[Database]:
+    db = open_database(url)
+    yield db
+    db.close()
 
 
 @pytest.fixture

@@ -41,17 +41,17 @@ class Served(Site):
 
     def admit(self, run: str, phase: str = "Running", **more: Any) -> None:
         """Do what scheduler and operator do: charge the run, and see its one pod in a phase."""
-        assert not self.store.admit(run, self.now)
+        assert not self.db.runs.admit(run, self.now)
         if phase != "Pending":
-            self.store.allocate(run, self.store.run(run).asks, self.now, since=self.now)
+            self.db.allocations.record(run, self.db.runs.get(run).asks, self.now, since=self.now)
         self.see(run, phase, **more)
 
     def see(self, run: str, phase: str = "Running", **more: Any) -> None:
         """See the run's one pod in a phase."""
-        self.store.heartbeat("operator", self.now, {})
+        self.db.heartbeats.record("operator", self.now, {})
         state = PodState(run, pod(run, 0, "worker", 0), "worker", 0, 0, phase, **more)
-        self.store.record_pod_state(run, [state], self.now)
+        self.db.pods.record(run, [state], self.now)
 
     def finish(self, run: str, outcome: Outcome = Outcome.SUCCEEDED, reason: str = "") -> None:
         """End the run."""
-        self.store.finish(run, outcome, reason, self.now)
+        self.db.runs.finish(run, outcome, reason, self.now)

@@ -37,9 +37,9 @@ class ServedWithFiles(Served):
         for path in (self.shared, scratch):
             path.mkdir()
         sealing_key(key)
-        ground = Filesystem(self.shared, self.store, lambda path: "fuse.ceph-fuse", ME[1])
+        ground = Filesystem(self.shared, self.db, lambda path: "fuse.ceph-fuse", ME[1])
         ground.found()
-        self.maker = FolderReconciler(self.store, ground, lambda: self.now, owner=ME)
+        self.maker = FolderReconciler(self.db, ground, lambda: self.now, owner=ME)
         config = Config(sealing_key=key, scratch=scratch, mount=self.shared)
         files, pages = server.application(self.services, ground, config, Metrics()), self.app
 
@@ -56,7 +56,7 @@ class ServedWithFiles(Served):
 
     def data_set(self, owner: str, name: str) -> tuple[str, Path]:
         """Return the id of a new data set, and its folder, which is made at once."""
-        made = self.store.add_data_set(owner, name, {"kind": "folder"}, self.now).id
+        made = self.db.data_sets.create(owner, name, {"kind": "folder"}, self.now).id
         return made, self.folder_of(made)
 
     def folder_of(self, id: str) -> Path:

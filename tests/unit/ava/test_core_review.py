@@ -62,20 +62,20 @@ def test_a_workbenchs_pod_is_known_to_have_no_end_and_a_queue_comes_before_a_run
     assert (low.endless, high.endless) == (False, True)
 
 
-def test_pods_have_the_priority_of_their_queue(store: Any) -> None:
+def test_pods_have_the_priority_of_their_queue(db: Any) -> None:
     from ava.operator import run_context
     from ava.operator.manifests import pod
 
-    furnish(store)
-    store.put_queue("hi", now(), priority=1000)
-    run = start(store, queue="hi")
+    furnish(db)
+    db.queues.put("hi", now(), priority=1000)
+    run = start(db, queue="hi")
 
     async def called(what: Any, *args: Any) -> Any:
         return what(*args)
 
     spec = Spec.model_validate(run.spec)
     run = SimpleNamespace(**{n: getattr(run, n) for n in run.__slots__} | {"queue": "hi"})  # type: ignore[assignment]
-    found = asyncio.run(run_context.read(cast(Any, called), store, run, spec, "d"))
+    found = asyncio.run(run_context.read(cast(Any, called), db, run, spec, "d"))
     assert found.queue_priority == 1000
     place = pod.PodContext(
         run, spec, spec.roles[0], 0, found.owner, found.group, found.members, None, queue_priority=1000
@@ -83,7 +83,7 @@ def test_pods_have_the_priority_of_their_queue(store: Any) -> None:
     assert pod._annotations(place, cast(Any, SimpleNamespace(seccomp="")))["ava.io/queue-priority"] == "1000"
 
 
-def test_a_cluster_of_256_unlike_nodes_is_known_to_the_api(store: Any) -> None:
+def test_a_cluster_of_256_unlike_nodes_is_known_to_the_api(db: Any) -> None:
     nodes = [
         Node(
             f"gpu-{i:03}.cluster.example.org",
@@ -93,13 +93,13 @@ def test_a_cluster_of_256_unlike_nodes_is_known_to_the_api(store: Any) -> None:
         for i in range(256)
     ]
     room = snapshot(Cluster(DEFAULT, nodes), "default", {})
-    store.heartbeat(part("default"), now(), {FIELD: room.as_dict()})
-    known = rooms({name: detail for name, (_, detail) in store.heartbeats().items()})
+    db.heartbeats.record(part("default"), now(), {FIELD: room.as_dict()})
+    known = rooms({name: detail for name, (_, detail) in db.heartbeats.list().items()})
     assert len(known["default"].nodes) == 256
 
 
-def test_what_is_left_out_of_a_sign_of_life_is_logged(store: Any, caplog: pytest.LogCaptureFixture) -> None:
-    store.heartbeat("scheduler", now(), {"nodes": ["x" * 4000] * 400})
+def test_what_is_left_out_of_a_sign_of_life_is_logged(db: Any, caplog: pytest.LogCaptureFixture) -> None:
+    db.heartbeats.record("scheduler", now(), {"nodes": ["x" * 4000] * 400})
     assert "too large" in caplog.text
 
 
@@ -127,16 +127,16 @@ def test_a_leader_that_stood_still_for_its_whole_lease_does_not_go_on() -> None:
     assert tries == []
 
 
-def test_a_workbench_whose_user_came_in_meanwhile_is_not_stopped(store: Any) -> None:
-    furnish(store)
-    run = start(store, kind=Kind.WORKBENCH, name="bench")
-    seen = store.create_workbench(Workbench(run.definition, "private", "public", "token", now()))
-    store.workbench_active(run.definition, now() + timedelta(seconds=1))
-    assert not store.stop_idle(run.id, now(), seen, by="the rule")
-    assert store.run(run.id).stop is None
-    seen = store.bench(run.definition)
-    assert store.stop_idle(run.id, now(), seen, by="the rule")
-    assert store.run(run.id).stop is not None
+def test_a_workbench_whose_user_came_in_meanwhile_is_not_stopped(db: Any) -> None:
+    furnish(db)
+    run = start(db, kind=Kind.WORKBENCH, name="bench")
+    seen = db.workbenches.create(Workbench(run.definition, "private", "public", "token", now()))
+    db.workbenches.record_activity(run.definition, now() + timedelta(seconds=1))
+    assert not db.workbenches.stop_idle(run.id, now(), seen, by="the rule")
+    assert db.runs.get(run.id).stop is None
+    seen = db.workbenches.get(run.definition)
+    assert db.workbenches.stop_idle(run.id, now(), seen, by="the rule")
+    assert db.runs.get(run.id).stop is not None
 
 
 def test_the_launcher_without_gpus_is_not_pinned_to_a_node_of_another_pool() -> None:
@@ -150,14 +150,16 @@ def test_the_launcher_without_gpus_is_not_pinned_to_a_node_of_another_pool() -> 
     assert [facts.pinned(role) for role in roles] == [False, True]
 
 
-def test_a_clock_that_was_set_back_charges_no_time_twice(store: Any) -> None:
-    furnish(store)
+def test_a_clock_that_was_set_back_charges_no_time_twice(db: Any) -> None:
+    furnish(db)
     role = {"name": "worker", "replicas": 1, "each": {"gpu": 1}}
-    run = start(store, kind=Kind.SERVICE, name="s", roles=[role], serving={"model": "m", "port": 8080})
+    run = start(db, kind=Kind.SERVICE, name="s", roles=[role], serving={"model": "m", "port": 8080})
     later = datetime.now(UTC) + timedelta(hours=3)
-    store.recharge(run.id, Resources(2, run.asks.cpu, run.asks.memory), later)
-    store.recharge(run.id, Resources(1, run.asks.cpu, run.asks.memory), later - timedelta(hours=1))
-    rows = sorted(store.charges(), key=lambda c: (c.began, c.ended is None))
+    db.model_services.recharge(run.id, Resources(2, run.asks.cpu, run.asks.memory), later)
+    db.model_services.recharge(
+        run.id, Resources(1, run.asks.cpu, run.asks.memory), later - timedelta(hours=1)
+    )
+    rows = sorted(db.charges.list(), key=lambda c: (c.began, c.ended is None))
     assert len(rows) == 3 and all(b.began >= a.ended for a, b in pairwise(rows) if a.ended)
 
 

@@ -46,9 +46,9 @@ def until(work: Callable[[], Awaitable[object]], reached: Callable[[], object], 
 
 
 def opened(tmp_path: Path) -> Any:
-    store = open_database(migrated_database.copied(tmp_path))
-    furnish(store)
-    return store
+    db = open_database(migrated_database.copied(tmp_path))
+    furnish(db)
+    return db
 
 
 def bad_first(done: list[Any]) -> Callable[..., Any]:

@@ -38,18 +38,18 @@ POISON = "=?utf-8?q?=0a?=@x.org"
 
 def courier(tmp_path: Path, monkeypatch: Patch) -> None:
     """The address that ended the operator's leadership again and again: another user's notice comes after it."""
-    store, hooked, mailed, threads = opened(tmp_path), list[str](), list[str](), DbExecutor(2)
+    db, hooked, mailed, threads = opened(tmp_path), list[str](), list[str](), DbExecutor(2)
     monkeypatch.setattr("ava.db.users.email_problems", lambda email, where: [])
-    store.add_user("eve", POISON, "hash", now(), state=UserState.ACTIVE, email_confirmed=True)
-    store.add_member("vision", "eve", now())
+    db.users.create("eve", POISON, "hash", now(), state=UserState.ACTIVE, email_confirmed=True)
+    db.groups.add_member("vision", "eve", now())
     reply = Spec.model_validate({"image": "i"})
     plain = reply.model_dump(mode="json")
-    made = store.save_definition("eve", Kind.TRAINING, "bad", plain, now())
+    made = db.definitions.save("eve", Kind.TRAINING, "bad", plain, now())
     more = {"queue": "default", "priority": 50, "cluster": "default"}
-    bad = store.submit(made.id, "k", now(), asks=reply.asks(), spec=plain, **more)
-    for id in (bad.id, start(store, name="good").id):
-        store.stop(id, now(), by="x")
-        store.finish(id, Outcome.STOPPED, "", now())
+    bad = db.runs.create(made.id, "k", now(), asks=reply.asks(), spec=plain, **more)
+    for id in (bad.id, start(db, name="good").id):
+        db.runs.stop(id, now(), by="x")
+        db.runs.finish(id, Outcome.STOPPED, "", now())
 
     async def post(hook: object, document: dict[str, Any]) -> None:
         hooked.append(document["name"])
@@ -60,11 +60,11 @@ def courier(tmp_path: Path, monkeypatch: Patch) -> None:
         "mail": {"host": "h", "port": 25, "sender": "ava@x.org", "tls": "none"},
         "webhook": {"url": "http://h/"},
     }
-    it = Notifier(store, threads, Notices.model_validate(settings), OperatorMetrics("default"))
-    until(it.run, lambda: not store.open_messages(Topic.NOTICE))
+    it = Notifier(db, threads, Notices.model_validate(settings), OperatorMetrics("default"))
+    until(it.run, lambda: not db.outbox.list_open(Topic.NOTICE))
     threads.close()
     assert hooked == ["bad", "good"] and mailed == ["ann@example.org"]
-    store.close()
+    db.close()
 
 
 def work(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -101,7 +101,7 @@ def always(tmp_path: Path, monkeypatch: Patch) -> None:
 def outbox(tmp_path: Path, monkeypatch: Patch) -> None:
     # Without a kind the first cannot be read.
     messages = [anything(seq=i, kind=kind, object="good") for i, kind in enumerate((None, "run-x"))]
-    store = anything(
+    db = anything(
         open_messages=lambda topic, most, after, cluster: messages,
         wait=lambda topic, s: None,
         done=lambda *_: None,
@@ -109,7 +109,7 @@ def outbox(tmp_path: Path, monkeypatch: Patch) -> None:
 
     async def go() -> None:
         queue = WorkQueue()
-        await Outbox(cast(Any, store), cast(Any, called), queue, "default").take()
+        await Outbox(cast(Any, db), cast(Any, called), queue, "default").take()
         assert await queue.get() == "good"
 
     asyncio.run(go())

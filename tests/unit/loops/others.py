@@ -48,7 +48,7 @@ def idle_watch(tmp_path: Path, monkeypatch: Patch) -> None:
         return {idle.WATCH: (at, None)}
 
     at = datetime.now(UTC)
-    store = anything(
+    db = anything(
         heartbeats=signs,
         idle_candidates=lambda name: pairs,
         heartbeat=lambda *args: None,
@@ -56,7 +56,7 @@ def idle_watch(tmp_path: Path, monkeypatch: Patch) -> None:
         stop_idle=lambda id, now, seen, **more: stopped.append(id) or True,
     )
     services = anything(
-        store=store,
+        db=db,
         clock=lambda: at + timedelta(seconds=1),
         config=anything(clusters=["default"], workbenches=None),
         audit=lambda *args: None,

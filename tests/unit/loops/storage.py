@@ -60,7 +60,7 @@ def storage_acts(tmp_path: Path, monkeypatch: Patch) -> None:
 
     closed: list[int] = []
     messages = [anything(seq=i, kind="user-changed", object=name) for i, name in enumerate(("bad", "good"))]
-    store = anything(
+    db = anything(
         open_messages=lambda topic, most: [m for m in messages if m.seq not in closed],
         done=lambda seqs, at: closed.extend(seqs),
         wanted_folders=lambda: folders,
@@ -68,7 +68,7 @@ def storage_acts(tmp_path: Path, monkeypatch: Patch) -> None:
         wait=lambda topic, poll: time.sleep(0.01),
     )
     it = Storage(
-        store,
+        db,
         anything(make=make, look=look, ground=anything(found=found)),
         StorageMetrics(),
         lead=lambda: None,
@@ -104,16 +104,16 @@ def again(tmp_path: Path, monkeypatch: Patch) -> None:
             return anything(volume="v")
 
         sets = [anything(id=id, deleted=False) for id in ("bad", "good")]
-        store = anything(
+        db = anything(
             sources=lambda kind, sets=sets: sets, elsewhere=lambda id: anything(seen=None, data_set=id)
         )
         if kind is Snapshots:
             monkeypatch.setattr(Snapshots, "_keep", lambda self, one: step(one))
-            assert asyncio.run(Snapshots(store, anything(), "x", now).look()) == 1
+            assert asyncio.run(Snapshots(db, anything(), "x", now).look()) == 1
         else:
             monkeypatch.setattr("ava.files.cache_stats.CACHED", ("cache",))
             monkeypatch.setattr(CacheStats, "_look", lambda self, known, one, silent: step(one))
-            it = CacheStats(store, anything(), "x", ["cache-0"], now)
+            it = CacheStats(db, anything(), "x", ["cache-0"], now)
             monkeypatch.setattr(CacheStats, "_silent", lambda self: asyncio.sleep(0, ()))
             asyncio.run(it.look())
         assert seen == ["bad", "good"]
@@ -127,7 +127,7 @@ def away(tmp_path: Path, monkeypatch: Patch) -> None:
         asked.append(1)
         raise Odd("planted")
 
-    it = anything(store=anything(known_file_system=known), metrics=StorageMetrics())
+    it = anything(db=anything(known_file_system=known), metrics=StorageMetrics())
     it.problem = lambda: storage.Program.problem(it)
     monkeypatch.setattr(storage, "PATIENCE", -1.0)
     real = asyncio.sleep

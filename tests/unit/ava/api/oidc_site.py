@@ -46,4 +46,4 @@ def refuses(site: Site, answer: httpx.Response, code: str = "login-refused") -> 
     """It is refused, no session is given, and nobody was made."""
     assert codes(answer) == [code]
     assert "__Host-ava=" not in answer.headers.get("set-cookie", "")
-    assert site.store.identified(ISSUER, "4711") is None
+    assert site.db.identities.find(ISSUER, "4711") is None

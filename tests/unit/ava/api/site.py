@@ -54,15 +54,15 @@ def _template(furnished: bool) -> Path:
         return migrated_database.migrated()
     path = migrated_database.migrated().with_name("furnished.db")
     shutil.copy(migrated_database.migrated(), path)
-    store = open_database(f"sqlite:///{path}")
-    furnish(store)
-    store.close()
+    db = open_database(f"sqlite:///{path}")
+    furnish(db)
+    db.close()
     return path
 
 
-def person(store: Database, name: str, *, admin: bool = False, state: UserState = UserState.ACTIVE) -> User:
+def person(db: Database, name: str, *, admin: bool = False, state: UserState = UserState.ACTIVE) -> User:
     """Add a person whose password is WORD."""
-    return store.add_user(
+    return db.users.create(
         name,
         f"{name}@example.org",
         _hashed(),
@@ -78,20 +78,20 @@ def _hashed() -> str:
     return Passwords(CHEAP).hash(WORD)
 
 
-def furnish(store: Database) -> None:
+def furnish(db: Database) -> None:
     """Add people: root2 (administrator), ann and ben (of group vision), eve (of none), and pools and queues."""
-    person(store, "root2", admin=True)
+    person(db, "root2", admin=True)
     for name in ("ann", "ben", "eve"):
-        person(store, name)
-    store.add_group("vision", Quota(8, 64_000, 512 * GIB, None), NOW)
+        person(db, name)
+    db.groups.create("vision", Quota(8, 64_000, 512 * GIB, None), NOW)
     for name in ("ann", "ben"):
-        store.add_member("vision", name, NOW)
-    store.put_pool(Pool("", "cpu", False, {"ava.io/pool": "cpu"}))
-    store.put_pool(Pool("", "gpu", True, {"ava.io/pool": "gpu"}, cpu_ratio=2.0))
-    store.put_pool(Pool("", "shared", True, {"ava.io/pool": "shared"}, gpu_slots=4))
-    store.put_queue("slots", NOW, pool="shared")
-    store.put_queue("default", NOW, quota=Quota(None, None, None))
-    store.put_queue("night", NOW, pool="gpu", quota=Quota(4, None, None), priority=10)
+        db.groups.add_member("vision", name, NOW)
+    db.pools.put(Pool("", "cpu", False, {"ava.io/pool": "cpu"}))
+    db.pools.put(Pool("", "gpu", True, {"ava.io/pool": "gpu"}, cpu_ratio=2.0))
+    db.pools.put(Pool("", "shared", True, {"ava.io/pool": "shared"}, gpu_slots=4))
+    db.queues.put("slots", NOW, pool="shared")
+    db.queues.put("default", NOW, quota=Quota(None, None, None))
+    db.queues.put("night", NOW, pool="gpu", quota=Quota(4, None, None), priority=10)
 
 
 @cache
@@ -150,12 +150,12 @@ class Site:
     def __post_init__(self) -> None:
         path = self.folder / "database.db"
         shutil.copy(_template(self.furnished), path)
-        self.store = open_database(f"sqlite:///{path}")
+        self.db = open_database(f"sqlite:///{path}")
         settings = Config(sealing_key=Path("/nowhere"), limits=self.limits, **self.config)
         self.logs = FakeLogs()
         self.sealing_key = Fernet.generate_key()
         self.services = new_context(
-            self.store,
+            self.db,
             settings,
             Sealer([self.sealing_key]),
             passwords=Passwords(CHEAP),
@@ -174,14 +174,14 @@ class Site:
     def close(self) -> None:
         self.loop.run_until_complete(self.http.aclose())
         self.loop.close()
-        self.store.close()
+        self.db.close()
 
     def token(self, name: str) -> str:
         """Return a token of a person, made once."""
         if name not in self._tokens:
             secret = new_secret()
             until = self.now + timedelta(days=1)
-            id = self.store.add_secret(name, "token", digest(secret), self.now, until=until)
+            id = self.db.secrets.create(name, "token", digest(secret), self.now, until=until)
             self._tokens[name] = f"{PREFIX}{id}.{secret}"
         return self._tokens[name]
 

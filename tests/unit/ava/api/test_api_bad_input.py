@@ -82,8 +82,8 @@ def _get(site: Site, case: dict[str, Any], headers: dict[str, str]) -> httpx.Res
 
 def _of(who: str) -> Do:
     def send(site: Site, case: dict[str, Any], headers: dict[str, str]) -> httpx.Response:
-        run = site.store.runs().items[0]
-        token = site.store.secrets("ann", "token")[0]["id"]
+        run = site.db.runs.list().items[0]
+        token = site.db.secrets.list("ann", "token")[0]["id"]
         path = case["path"].format(run=run.id, definition=run.definition, token=token)
         body = {"json": case["body"]} if "body" in case else {}
         return site.call(case.get("method", "GET"), path, who, **body)
@@ -92,7 +92,7 @@ def _of(who: str) -> Do:
 
 
 def _by_id(site: Site, case: dict[str, Any], headers: dict[str, str]) -> httpx.Response:
-    return site.call("POST", "/sessions", json={"name": site.store.user("ann").id, "password": WORD})
+    return site.call("POST", "/sessions", json={"name": site.db.users.get("ann").id, "password": WORD})
 
 
 DO: dict[str, Do] = {
@@ -125,7 +125,7 @@ DO: dict[str, Do] = {
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One AVA for the whole table: what is refused leaves nothing behind, so that no case disturbs another."""
     site = Site(tmp_path_factory.mktemp("bad"))
-    site.store.add_group("speech", site.store.group("vision").quota, site.now)
+    site.db.groups.create("speech", site.db.groups.get("vision").quota, site.now)
     site.run(name="anns")
     for name in ("ann", "ben", "eve", "root2"):
         site.token(name)
@@ -153,7 +153,7 @@ def test_bad_input_is_refused_with_what_is_wrong_and_nothing_is_made(
         assert found[0]["where"] == case["where"], answer.text
     if "never" in case:
         assert case["never"] not in answer.text
-        assert all(case["never"] not in str(line) for line in busy.store.audit(limit=5).items)
+        assert all(case["never"] not in str(line) for line in busy.db.audit.list(limit=5).items)
     assert len(answer.content) < 20_000
     assert busy.state() == before
 

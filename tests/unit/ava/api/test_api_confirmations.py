@@ -17,7 +17,7 @@ MAIL = {"email_confirmation": {"address": "https://ava.example.org"}}
 
 
 def asked(site: Site) -> list[Message]:
-    return [m for m in site.store.open_messages(Topic.NOTICE, 1000) if m.kind == CONFIRM_EMAIL]
+    return [m for m in site.db.outbox.list_open(Topic.NOTICE, 1000) if m.kind == CONFIRM_EMAIL]
 
 
 def link(message: Message) -> str:
@@ -30,7 +30,7 @@ def changed(site: Site, email: str, who: str = "ann", name: str = "me") -> None:
 
 
 def is_confirmed(site: Site, name: str = "ann") -> bool:
-    return site.store.user(name).email_confirmed is not None
+    return site.db.users.get(name).email_confirmed is not None
 
 
 @pytest.fixture
@@ -106,9 +106,9 @@ def test_mails_are_bounded_by_account_by_address_and_for_the_whole_site(mailing:
     for n in range(6):
         # One account and many addresses; one address and several accounts; many accounts.
         who = "ann" if bound == "account" or n % 2 else "ben"
-        mailing.store.set_user(who, mailing.now, email=f"parked-{who}@example.net", email_confirmed=True)
+        mailing.db.users.update(who, mailing.now, email=f"parked-{who}@example.net", email_confirmed=True)
         other = "ben" if who == "ann" else "ann"
-        mailing.store.set_user(other, mailing.now, email=f"parked-{other}@example.net", email_confirmed=True)
+        mailing.db.users.update(other, mailing.now, email=f"parked-{other}@example.net", email_confirmed=True)
         changed(mailing, "victim@example.org" if bound == "address" else f"victim+{n}@example.org", who)
     assert len(asked(mailing)) == 3, "the change itself is made; the mail is left out"
     refused = mailing.call("POST", "/users/me/email-confirmation", who)
@@ -128,7 +128,7 @@ def test_the_link_is_sent_again_on_request_and_not_for_a_confirmed_address(maili
 
 def test_a_site_without_mail_shows_nothing_and_asks_nobody(site: Site) -> None:
     changed(site, "new@example.org")
-    site.store.set_user("eve", site.now, state=UserState.DISABLED)
+    site.db.users.update("eve", site.now, state=UserState.DISABLED)
     assert site.call("GET", "/users/me", "ann").json()["email_confirmed"] is None
     assert codes(site.call("POST", "/users/me/email-confirmation", "ann")) == ["no-mail"]
     assert asked(site) == []

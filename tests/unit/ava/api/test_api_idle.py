@@ -41,16 +41,16 @@ class Room:
         while self.site.now < end:
             self.site.now += STEP
             if self.jump:
-                self.site.store.heartbeat(JUMP, self.site.now, {})
+                self.site.db.heartbeats.record(JUMP, self.site.now, {})
             self.watch.look(self.site.now)
 
     @property
     def stopped(self) -> bool:
-        return self.site.store.run(self.run).stop is not None
+        return self.site.db.runs.get(self.run).stop is not None
 
     @property
     def told(self) -> list[str]:
-        messages = self.site.store.open_messages(Topic.NOTICE, 1000)
+        messages = self.site.db.outbox.list_open(Topic.NOTICE, 1000)
         return [m.payload["until"] for m in messages if m.kind == "bench-idle"]
 
 
@@ -70,8 +70,8 @@ def test_who_does_not_work_is_told_once_and_stopped_and_the_workbench_stays(room
     room.hours(2)
     assert room.stopped
     assert len(room.told) == 1
-    assert "idle" in room.site.store.run(room.run).reason
-    assert room.site.store.definition(room.bench)
+    assert "idle" in room.site.db.runs.get(room.run).reason
+    assert room.site.db.definitions.get(room.bench)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_an_open_browser_and_an_ssh_session_are_work(room: Room, monkeypatch: py
 
 
 def test_one_that_is_exempt_is_left_alone(room: Room) -> None:
-    room.site.store.exempt_idle(room.bench, True, room.site.now)
+    room.site.db.workbenches.set_idle_exempt(room.bench, True, room.site.now)
     room.hours(30)
     assert not room.stopped
     assert room.told == []
@@ -172,7 +172,7 @@ def measured(
     room: Room, monkeypatch: pytest.MonkeyPatch, answers: Answers, gpu: int = 0
 ) -> Mapping[str, bool]:
     monkeypatch.setattr(idle, "client", lambda server: answers)
-    run = room.site.store.run(room.run)
+    run = room.site.db.runs.get(room.run)
     asked = replace(run, asks=run.asks._replace(gpu=gpu))
     assert run.phase is Phase.ADMITTED
     return PrometheusUses([LogStore(name="p", url="http://p")], RULE)([asked])

@@ -96,7 +96,7 @@ def town(served: Served) -> Iterator[Town]:
 
 
 def runs(town: Town) -> int:
-    return len(town.served.store.runs().items)
+    return len(town.served.db.runs.list().items)
 
 
 def test_first_the_run_then_the_deletion(town: Town) -> None:
@@ -108,7 +108,7 @@ def test_first_the_run_then_the_deletion(town: Town) -> None:
 def test_first_the_deletion_then_the_run(town: Town) -> None:
     assert town.delete().status_code == 200
     assert codes(town.start()) == ["image-unknown"]
-    assert (runs(town), len(town.served.store.definitions().items)) == (0, 0)
+    assert (runs(town), len(town.served.db.definitions.list().items)) == (0, 0)
 
 
 def test_a_start_waits_for_the_deletion_that_has_begun_and_is_refused(town: Town) -> None:
@@ -145,10 +145,10 @@ def test_a_removal_without_an_answer_may_be_done_yet_and_counts_for_two_minutes(
     assert (answer.status_code, codes(answer)) == (409, ["image-being-deleted"])
     assert "Try again" in answer.json()["problems"][0]["remedy"]
     # What nobody takes here: messages for the storage service.
-    town.served.store.sweep(town.served.now + timedelta(minutes=1))
+    town.served.db.outbox.sweep(town.served.now + timedelta(minutes=1))
     town.served.now += timedelta(minutes=2, seconds=1)
     assert town.start().status_code == 201
-    assert town.served.store.sweep(town.served.now) == 1
+    assert town.served.db.outbox.sweep(town.served.now) == 1
 
 
 def test_a_deletion_that_was_refused_keeps_nobody_waiting(town: Town) -> None:
@@ -156,4 +156,4 @@ def test_a_deletion_that_was_refused_keeps_nobody_waiting(town: Town) -> None:
     assert codes(town.delete()) == ["image-in-use"]
     town.tags = ["2"]
     assert codes(town.delete()) == ["not-found"]
-    assert not town.served.store.images_go(NAME, town.served.now)
+    assert not town.served.db.images.is_being_deleted(NAME, town.served.now)

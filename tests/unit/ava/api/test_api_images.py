@@ -24,7 +24,7 @@ def offering(tmp_path: Path) -> Iterator[Site]:
 
 
 def spec_of(site: Site, run: str) -> dict[str, object]:
-    return dict(site.store.run(run).spec)
+    return dict(site.db.runs.get(run).spec)
 
 
 def test_the_images_are_listed_with_what_is_in_them(offering: Site) -> None:
@@ -41,7 +41,7 @@ def test_a_site_without_images_lists_none(site: Site) -> None:
 def test_a_run_has_the_image_that_the_name_meant_and_the_definition_keeps_the_name(offering: Site) -> None:
     run = offering.run(image="ava-base")
     assert spec_of(offering, run["id"])["image"] == FULL
-    kept = offering.store.definition(run["definition"])
+    kept = offering.db.definitions.get(run["definition"])
     assert kept.spec["image"] == "ava-base"
 
 

@@ -79,15 +79,15 @@ def test_what_is_none_any_more_is_refused_and_changes_nothing(site: Site) -> Non
     site.now += timedelta(days=invitations.DAYS, seconds=1)
     assert used(site, text) == 403, "too old"
     site.now -= timedelta(days=1)
-    site.store.set_user("ann", site.now, state=UserState.DISABLED)
+    site.db.users.update("ann", site.now, state=UserState.DISABLED)
     assert used(site, text) == 403, "the account was shut out"
-    site.store.set_user("ann", site.now, state=UserState.ACTIVE)
+    site.db.users.update("ann", site.now, state=UserState.ACTIVE)
     assert logs_in(site, "ann", WORD)
 
 
 @pytest.mark.parametrize("state", [UserState.PENDING, UserState.DISABLED])
 def test_who_cannot_log_in_is_not_invited(site: Site, state: UserState) -> None:
-    site.store.set_user("eve", site.now, state=state)
+    site.db.users.update("eve", site.now, state=state)
     assert codes(site.call("POST", "/users/eve/invitation", "root2")) == ["account-not-active"]
 
 
@@ -118,6 +118,6 @@ def test_an_administrator_puts_and_takes_keys_of_others_and_the_log_says_whose(s
 
 @pytest.mark.parametrize("who", ["ben", "eve"])
 def test_keys_of_others_are_nobody_elses_to_see(site: Site, who: str) -> None:
-    site.store.put_key("ann", "ssh", "laptop", KEY, site.now)
+    site.db.keys.put("ann", "ssh", "laptop", KEY, site.now)
     assert codes(site.call("GET", "/users/ann/keys/ssh", who)) == ["not-found"]
     assert site.call("GET", "/users/none-such/keys/ssh", who).status_code == 404

@@ -29,7 +29,7 @@ class Book:
 def directory(site: Site) -> Site:
     site.services.directory = Book("ann.smith", "ann_smith", "ann-smith", "ann", "a.nn", "root2", "root.2")
     for name in ("ann-smith", "fresh-one"):
-        site.store.add_user(name, f"{name}@example.org", "hash", site.now, state=UserState.ACTIVE)
+        site.db.users.create(name, f"{name}@example.org", "hash", site.now, state=UserState.ACTIVE)
     return site
 
 
@@ -57,7 +57,7 @@ def test_two_people_never_share_an_account(directory: Site, first: str) -> None:
 
 def test_an_account_that_is_in_use_under_its_own_name_is_not_taken(directory: Site) -> None:
     # It has logged in with a release before, which kept no identity.
-    directory.store.entered("ann-smith", directory.now)
+    directory.db.users.record_login("ann-smith", directory.now)
     assert log_in(directory, "ann.smith").status_code == 409
     assert log_in(directory, "ann-smith").status_code == 201
 

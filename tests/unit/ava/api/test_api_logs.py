@@ -192,10 +192,10 @@ def test_what_both_sources_have_comes_once() -> None:
 
 def _started(site: Site) -> str:
     run = str(site.run()["id"])
-    site.store.admit(run, site.now)
-    site.store.heartbeat("operator", site.now, {})
+    site.db.runs.admit(run, site.now)
+    site.db.heartbeats.record("operator", site.now, {})
     state = PodState(run, pod(run, 0, "worker", 0), "worker", 0, 0, "Running", address="10.244.0.7")
-    site.store.record_pod_state(run, [state], site.now)
+    site.db.pods.record(run, [state], site.now)
     site.logs.lines = [LogLine(NANO + i, pod(run, 0, "worker", 0), f"line {i}") for i in range(3)]
     return run
 
@@ -233,7 +233,7 @@ def test_sources_that_are_away_are_a_problem_with_a_remedy(site: Site) -> None:
 
 def test_a_followed_log_ends_with_its_run_and_says_so(site: Site) -> None:
     run = _started(site)
-    site.store.finish(run, site.store.stop(run, site.now, by="ann").outcome or _stopped(), "", site.now)
+    site.db.runs.finish(run, site.db.runs.stop(run, site.now, by="ann").outcome or _stopped(), "", site.now)
     answer = site.call("GET", f"/runs/{run}/logs?follow=true&format=json&tail=1", "ann")
     ends = [json.loads(row) for row in answer.text.splitlines() if row.strip()]
     assert ends[0]["text"] == "line 2"
@@ -244,8 +244,8 @@ def test_a_line_that_was_written_just_before_it_was_asked_for_and_is_on_its_way_
     site: Site,
 ) -> None:
     run = _started(site)
-    site.store.finish(run, site.store.stop(run, site.now, by="ann").outcome or _stopped(), "", site.now)
-    created = site.store.run(run).created
+    site.db.runs.finish(run, site.db.runs.stop(run, site.now, by="ann").outcome or _stopped(), "", site.now)
+    created = site.db.runs.get(run).created
     ask = f"/runs/{run}/logs?follow=true&format=json"
     seen, site.logs.lines = site.logs.lines, []
     site.call("GET", f"{ask}&tail=10", "ann")

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ava.db.tables_services import services
+from ava.db.tables import services
 from ava.domain.model import Outcome
 from ava.domain.model_services import former_address
 from ava.services.auth import service_access
@@ -35,7 +35,7 @@ def serve(site: Site, who: str = "ann", name: str = "mnist", **more: Any) -> dic
 
 def running(site: Site, **more: Any) -> str:
     run = str(serve(site, **more)["id"])
-    assert site.store.admit(run, site.now) == ()
+    assert site.db.runs.admit(run, site.now) == ()
     return run
 
 
@@ -54,8 +54,8 @@ def test_the_same_request_with_another_definition_updates_what_runs(served: Site
     assert (again["id"], again["attempt"]) == (run, 1)
     assert served.call("GET", f"/runs/{run}/service", "ann").json()["settled"] == 0
     assert serve(served)["attempt"] == 0
-    assert len(served.store.runs().items) == 1
-    served.store.finish(run, Outcome.STOPPED, "", served.now)
+    assert len(served.db.runs.list().items) == 1
+    served.db.runs.finish(run, Outcome.STOPPED, "", served.now)
     assert serve(served)["id"] != run
 
 
@@ -67,7 +67,7 @@ def test_an_update_that_can_never_fit_leaves_definition_and_service_as_they_were
     answer = served.call("POST", "/runs", "ann", json={"name": "mnist", "spec": spec})
     assert answer.status_code == 422 and codes(answer)
     assert served.state() == before
-    assert served.store.service(run).wanted == 1
+    assert served.db.model_services.get(run).wanted == 1
 
 
 def test_it_is_scaled_within_its_bounds(served: Site) -> None:
@@ -147,7 +147,7 @@ def test_who_was_taken_out_of_the_group_or_has_no_account_any_more_is_out_within
 ) -> None:
     name = host(served, running(served))
     assert ask(served, name, "ben").status_code == 204
-    served.store.remove_member("vision", "ben", served.now)
+    served.db.groups.remove_member("vision", "ben", served.now)
     assert ask(served, name, "ben").status_code == 204
     monkeypatch.setattr(service_access, "FRESH", 0.0)
     found = served.frame().state.callers
@@ -164,14 +164,14 @@ def test_a_new_service_has_80_bits_in_its_name_and_one_from_before_keeps_its_own
     served.frame().state.callers = None  # it remembers names for some seconds
     assert len(longest.partition(".")[0]) <= 63 and ask(served, longest, "ben").status_code == 204
     # As it was before this column was there.
-    with served.store.engine.begin() as connection:
+    with served.db.engine.begin() as connection:
         connection.execute(services.update().where(services.c.run == run).values(address=None))
     kept = f"{former_address('ann', 'mnist')}.services.test"
     for _ in range(2):
         served.frame().state.callers = None
         assert host(served, run) == kept and ask(served, kept, "ben").status_code == 204
         assert ask(served, first, "ben").status_code == 404
-        served.store.finish(run, Outcome.STOPPED, "", served.now)
+        served.db.runs.finish(run, Outcome.STOPPED, "", served.now)
         run = running(served)
 
 

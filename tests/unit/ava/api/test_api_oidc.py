@@ -34,7 +34,7 @@ def fake(site: Site, tmp_path: Path) -> Iterator[FakeProvider]:
 def test_a_newcomer_waits_for_approval_and_then_comes_in(site: Site, fake: FakeProvider) -> None:
     answer = come(site, fake)
     assert codes(answer) == ["account-pending"]
-    mia = site.store.user("mia")
+    mia = site.db.users.get("mia")
     assert (mia.state, mia.email, mia.admin) == (UserState.PENDING, "mia@example.org", False)
     site.call("PATCH", "/users/mia", "root2", json={"state": "active"})
     answer = come(site, fake, "/runs?x=1")
@@ -63,7 +63,7 @@ def test_a_claim_lets_in_where_the_site_says_so(
     site.services.provider.settings = site.services.provider.settings.model_copy(update={"enough": STAFF})
     fake.claims = {"groups": groups}
     come(site, fake)
-    assert site.store.user("mia").state is state
+    assert site.db.users.get("mia").state is state
 
 
 def test_who_it_is_is_told_by_the_subject_and_not_by_the_name(site: Site, fake: FakeProvider) -> None:
@@ -71,7 +71,7 @@ def test_who_it_is_is_told_by_the_subject_and_not_by_the_name(site: Site, fake: 
     site.call("PATCH", "/users/mia", "root2", json={"state": "active"})
     fake.claims = {"preferred_username": "someone-else", "email": "else@example.org"}
     assert come(site, fake).status_code == 303
-    assert [u.name for u in site.store.users(limit=50).items if u.name == "someone-else"] == []
+    assert [u.name for u in site.db.users.list(limit=50).items if u.name == "someone-else"] == []
 
 
 @pytest.mark.parametrize("name", ["ann", "ANN", "root2"])
@@ -118,7 +118,7 @@ def test_a_name_with_dots_and_underscores_has_an_account(
 ) -> None:
     fake.claims = {"preferred_username": login}
     come(site, fake)
-    assert site.store.user(name).state is UserState.PENDING
+    assert site.db.users.get(name).state is UserState.PENDING
     # Another person who comes to the same name is told so, and gets nobody's account.
     fake.claims = {"sub": "4712", "preferred_username": name, "email": "b@example.org"}
     assert codes(come(site, fake)) == ["name-taken"]
@@ -130,7 +130,7 @@ def test_a_name_that_none_may_have_makes_no_account(site: Site, fake: FakeProvid
     answer = come(site, fake)
     assert answer.status_code == 403
     assert codes(answer)[0] in ("name-invalid", "name-reserved")
-    assert site.store.identified(ISSUER, "4711") is None
+    assert site.db.identities.find(ISSUER, "4711") is None
 
 
 def test_nobody_registers_by_it_where_registration_is_closed(site: Site, fake: FakeProvider) -> None:
@@ -202,7 +202,7 @@ def test_two_answers_for_one_newcomer_make_one_account(site: Site, fake: FakePro
     for thread in threads:
         thread.join()
     assert [e.problems[0].code for e in found] == ["account-pending"] * 2
-    assert site.store.identified(ISSUER, "4711") is not None
+    assert site.db.identities.find(ISSUER, "4711") is not None
 
 
 def test_without_a_provider_the_way_does_not_exist(site: Site) -> None:
@@ -239,7 +239,7 @@ def test_a_log_in_at_a_provider_over_http(site: Site, tmp_path: Path) -> None:
         query = dict(httpx.URL(back.headers["location"]).params)
         answer = end(site, query, cookie)
         assert answer.status_code == 303, answer.text
-    assert site.store.user("noor").state is UserState.ACTIVE
+    assert site.db.users.get("noor").state is UserState.ACTIVE
     with pytest.raises(OidcUnavailable):
         replace_closed(settings).begin()
 
@@ -257,10 +257,10 @@ def test_an_address_is_confirmed_where_the_provider_has_verified_it(
 ) -> None:
     fake.claims = {"email_verified": verified}
     come(site, fake)
-    assert (site.store.user("mia").email_confirmed is not None) is confirmed
+    assert (site.db.users.get("mia").email_confirmed is not None) is confirmed
     fake.claims = {"email_verified": True, "email": "another@example.org"}
     come(site, fake)
-    assert (site.store.user("mia").email_confirmed is not None) is confirmed, "of another address"
+    assert (site.db.users.get("mia").email_confirmed is not None) is confirmed, "of another address"
     fake.claims = {"email_verified": True}
     come(site, fake)
-    assert site.store.user("mia").email_confirmed is not None, "verified later"
+    assert site.db.users.get("mia").email_confirmed is not None, "verified later"

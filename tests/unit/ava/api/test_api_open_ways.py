@@ -84,11 +84,11 @@ def test_connections_by_ssh_stay_while_their_owner_may_come_in(site: Long) -> No
     assert site.stays(here) == [False]
     site.session()
     assert site.stays(here) == [True]
-    site.store.set_user("ann", site.now, state=UserState.DISABLED)
+    site.db.users.update("ann", site.now, state=UserState.DISABLED)
     assert site.stays(here) == [False]
-    site.store.set_user("ann", site.now, state=UserState.ACTIVE)
+    site.db.users.update("ann", site.now, state=UserState.ACTIVE)
     assert site.stays(here) == [True]
-    site.store.delete_key("ann", "ssh", "laptop")
+    site.db.keys.delete("ann", "ssh", "laptop")
     assert site.stays(here) == [False], "with its key a connection ends"
 
 
@@ -100,7 +100,7 @@ def test_of_two_persons_with_one_key_neither_keeps_the_others_workbench_open(sit
     site.start(anns)
     site.start(bens, "ben")
     assert site.stays((KEY, [anns, bens]), (KEY, [bens])) == [True, True]
-    site.store.set_user("ann", site.now, state=UserState.DISABLED)
+    site.db.users.update("ann", site.now, state=UserState.DISABLED)
     assert site.stays((KEY, [anns, bens]), (KEY, [bens])) == [False, True]
 
 
@@ -110,10 +110,10 @@ def test_a_connection_to_several_workbenches_outlasts_one_that_is_stopped_or_del
     site.key()
     run = site.start(first)
     site.start(second)
-    site.store.stop(run, site.now, by="ann")
+    site.db.runs.stop(run, site.now, by="ann")
     assert site.stays((KEY, [first, second])) == [True]
-    site.store.finish(run, Outcome.STOPPED, "", site.now)
-    site.store.delete_definition(first, site.now)
+    site.db.runs.finish(run, Outcome.STOPPED, "", site.now)
+    site.db.definitions.delete(first, site.now)
     assert site.stays((KEY, [first, second])) == [True]
 
 
@@ -139,18 +139,18 @@ def test_a_followed_log_ends_for_who_has_not_logged_in_lately(site: Long, monkey
     monkeypatch.setattr("ava.services.logs.follower.PERIOD", 0.01)
     session = site.session()
     run = str(Site.run(site)["id"])
-    assert not site.store.admit(run, site.now)
+    assert not site.db.runs.admit(run, site.now)
     days(site, 6.99)
-    asks, looks = site.services.store.authenticate, []
+    asks, looks = site.services.db.secrets.authenticate, []
 
     def later(*args: Any) -> Any:
         looks.append(1)
         if len(looks) == 1:
             days(site, 0.1)
         if len(looks) == 20:
-            site.store.finish(run, Outcome.STOPPED, "", site.now)
+            site.db.runs.finish(run, Outcome.STOPPED, "", site.now)
         return asks(*args)
 
-    monkeypatch.setattr(site.services.store, "authenticate", later)
+    monkeypatch.setattr(site.services.db.secrets, "authenticate", later)
     answer = site.call("GET", f"/runs/{run}/logs?follow=true&format=json", headers=session)
     assert '"refused"' in answer.text and len(looks) < 20, answer.text

@@ -120,7 +120,7 @@ def test_what_is_gone_meanwhile_is_deleted_and_what_the_registry_refuses_is_not(
     for status, wanted in ((404, 200), (405, 503), (500, 503), (401, 503)):
         counted.status = status
         assert site.call("DELETE", "/pushed-images/users/ann/torch:1", "ann").status_code == wanted, status
-    assert site.store.audit(limit=1).items[0]["outcome"] == "refused"
+    assert site.db.audit.list(limit=1).items[0]["outcome"] == "refused"
 
 
 def test_a_part_that_two_lists_have_stays_with_the_second(site: Site) -> None:

@@ -79,7 +79,7 @@ def test_the_site_says_how_long(tmp_path: Path, count: int, good: bool) -> None:
     headers = long_token(site)
     days(site, 90)
     assert (site.call("GET", HERE, headers=headers).status_code == 200) is good
-    assert recent_login.is_recent(site.services, site.store.user("ann")) is good
+    assert recent_login.is_recent(site.services, site.db.users.get("ann")) is good
     site.close()
 
 
@@ -91,12 +91,12 @@ def test_refused_requests_are_written_once_by_user_and_action(
     monkeypatch.setattr(context, "REFUSALS", "1/day")
     site = Site(tmp_path)
     run = site.run()["id"]
-    before = len(site.store.audit(limit=500).items)
+    before = len(site.db.audit.list(limit=500).items)
     for _ in range(50):
         assert site.call("GET", f"/runs/{run}", "eve").status_code == 404
     for _ in range(3):
         assert site.call("GET", "/audit", "eve").status_code == 403
         assert site.call("GET", "/audit", "ben").status_code == 403
-    lines = [line for line in site.store.audit(limit=500).items if line["outcome"] == "refused"]
-    assert len(site.store.audit(limit=500).items) - before == len(lines) == 3
+    lines = [line for line in site.db.audit.list(limit=500).items if line["outcome"] == "refused"]
+    assert len(site.db.audit.list(limit=500).items) - before == len(lines) == 3
     site.close()

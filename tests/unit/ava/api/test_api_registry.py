@@ -72,14 +72,14 @@ def test_the_image_s_own_command_runs_of_exactly_the_image_that_was_looked_at(
 ) -> None:
     answer = submit(asking, f"{HOST}/team/{name}")
     assert answer.status_code == 201, answer.text
-    spec = asking.store.run(answer.json()["id"]).spec
+    spec = asking.db.runs.get(answer.json()["id"]).spec
     assert spec["command"] == ["/entry", "serve", "$HOME"]
     assert spec["image"] == f"{HOST}/team/{name.split(':')[0].split('@')[0]}@{DIGEST}"
 
 
 def test_who_says_a_command_has_it_and_nobody_is_asked(asking: Site, fake: Fake) -> None:
     answer = submit(asking, f"{HOST}/plain", command=["true"])
-    assert asking.store.run(answer.json()["id"]).spec["command"] == ["true"]
+    assert asking.db.runs.get(answer.json()["id"]).spec["command"] == ["true"]
     roles = [{"name": "launcher", "command": ["mpirun", "x"]}, {"name": "worker"}]
     assert submit(asking, f"{HOST}/plain", distributed="mpi", roles=roles).status_code == 201
     assert fake.asked == []

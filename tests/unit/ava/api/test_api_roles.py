@@ -38,7 +38,7 @@ def _bench(site: Site) -> str:
 def _service(site: Site) -> str:
     spec = SPEC | {"kind": "service", "serving": {"model": "m"}}
     run = site.call("POST", "/runs", "ann", json={"name": "serve", "spec": spec}).json()["id"]
-    site.store.admit(run, site.now)
+    site.db.runs.admit(run, site.now)
     return str(run)
 
 
@@ -82,7 +82,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "users.confirm-email": lambda s, w: (
         "POST",
         "/email-confirmations",
-        {"confirmation": email_confirmation.make(s.services, s.store.user(w or "ann"))},
+        {"confirmation": email_confirmation.make(s.services, s.db.users.get(w or "ann"))},
     ),
     "users.password": lambda s, w: ("PUT", "/users/ann/password", {"current": WORD, "new": NEW}),
     "users.default-group": lambda s, w: ("PUT", "/users/ann/default-group", {"group": "vision"}),
@@ -91,7 +91,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "invitations.use": lambda s, w: (
         "POST",
         "/invitations",
-        {"invitation": invitations.make(s.services, s.store.user("ann"))[0], "password": NEW},
+        {"invitation": invitations.make(s.services, s.db.users.get("ann"))[0], "password": NEW},
     ),
     "groups.list": lambda s, w: ("GET", "/groups", None),
     "groups.list-all": lambda s, w: ("GET", "/groups?all=true", None),
@@ -220,7 +220,7 @@ def test_a_cell_of_the_matrix_holds(site: Site, action: str, caller: str) -> Non
 @pytest.mark.parametrize("state", [UserState.PENDING, UserState.DISABLED])
 def test_who_is_not_approved_or_shut_out_may_nothing(site: Site, state: UserState) -> None:
     site.token("eve")
-    site.store.set_user("eve", site.now, state=state)
+    site.db.users.update("eve", site.now, state=state)
     for action, request in sorted(REQUESTS.items()):
         method, path, body = request(site, "eve")
         if action in ("sessions.open", "registrations.make", "invitations.use"):

@@ -20,8 +20,8 @@ from tests.unit.ava.api.site import GIB, NOW, SPEC, Site, codes, problems
 
 
 def tell_room(site: Site, *nodes: Node) -> None:
-    room = snapshot(Cluster(site.store.pools(), nodes), "default", {})
-    site.store.heartbeat("scheduler", site.now, {"room": room.as_dict()})
+    room = snapshot(Cluster(site.db.pools.list(), nodes), "default", {})
+    site.db.heartbeats.record("scheduler", site.now, {"room": room.as_dict()})
 
 
 NODE = Node("n1", Resources(4, 32_000, 128 * GIB), labels={"ava.io/pool": "gpu"}, model="V100")
@@ -39,7 +39,7 @@ def test_one_key_makes_one_run(site: Site, by: str) -> None:
     assert {a.status_code for a in answers} == {201}
     assert len({a.json()["id"] for a in answers}) == 1
     assert answers[0].headers["location"] == f"/api/v1/runs/{answers[0].json()['id']}"
-    assert len(site.store.runs().items) == 1
+    assert len(site.db.runs.list().items) == 1
 
 
 def test_keys_of_two_people_do_not_meet(site: Site) -> None:
@@ -66,7 +66,7 @@ def test_a_run_that_the_database_refuses_leaves_no_definition(site: Site) -> Non
     answer = site.call("POST", "/runs", "eve", json={"name": "m", "spec": SPEC})
     assert answer.status_code == 409
     assert problems(answer)
-    assert site.store.definitions().items == ()
+    assert site.db.definitions.list().items == ()
 
 
 def test_what_the_scheduler_says_can_never_fit_is_refused_with_reasons(site: Site) -> None:
@@ -98,14 +98,14 @@ def test_any_cluster_is_refused_only_where_no_cluster_could_take_it(site: Site) 
     tell_room(site, NODE)
     other = snapshot(
         Cluster(
-            site.store.pools(), [Node("m1", Resources(8, 64_000, 128 * GIB), labels={"ava.io/pool": "gpu"})]
+            site.db.pools.list(), [Node("m1", Resources(8, 64_000, 128 * GIB), labels={"ava.io/pool": "gpu"})]
         ),
         "two",
         {},
     )
     answer = site.call("POST", "/runs", "ann", json={"name": "n", "spec": gpus(8, cluster="any")})
     assert codes(answer) == ["never-fits"]
-    site.store.heartbeat("scheduler:two", site.now, {"room": other.as_dict()})
+    site.db.heartbeats.record("scheduler:two", site.now, {"room": other.as_dict()})
     assert (
         site.call("POST", "/runs", "ann", json={"name": "n", "spec": gpus(8, cluster="any")}).status_code
         == 201
@@ -113,8 +113,8 @@ def test_any_cluster_is_refused_only_where_no_cluster_could_take_it(site: Site) 
 
 
 def test_a_run_is_charged_to_the_default_group_of_its_start(site: Site) -> None:
-    site.store.add_group("speech", Quota(8, 64_000, 512 * GIB), site.now)
-    site.store.add_member("speech", "ann", site.now)
+    site.db.groups.create("speech", Quota(8, 64_000, 512 * GIB), site.now)
+    site.db.groups.add_member("speech", "ann", site.now)
     first = site.run(name="a")
     site.call("PUT", "/users/me/default-group", "ann", json={"group": "speech"})
     second = site.run(name="b")
@@ -144,14 +144,14 @@ def test_a_definition_is_kept_once_and_each_start_is_a_run_of_its_own(site: Site
 
 def test_what_runs_is_unknown_while_nobody_looks_at_its_pods(site: Site) -> None:
     run = site.run()["id"]
-    site.store.admit(run, site.now)
+    site.db.runs.admit(run, site.now)
     shown = site.call("GET", f"/runs/{run}", "ann").json()
     assert (shown["phase"], shown["state"]) == ("admitted", "unknown")
 
 
 def test_a_stored_cause_with_strange_fields_does_no_harm(site: Site) -> None:
     run = site.run()["id"]
-    site.store.waits_for(run, [Problem("quota-used-up", "No room.")])
+    site.db.runs.set_waits_for(run, [Problem("quota-used-up", "No room.")])
     why = site.call("GET", f"/runs/{run}/why", "ann").json()
     assert [r["code"] for r in why["reasons"]] == ["quota-used-up"]
 
@@ -160,10 +160,10 @@ def test_a_start_that_is_refused_for_the_database_is_away_is_told_so(site: Site)
     def away(*_: object, **__: object) -> None:
         raise ApiError(503, Problem("database-unavailable", "It does not answer.", "database"))
 
-    site.store.submit_definition = away  # type: ignore[method-assign, assignment]
+    site.db.submissions.create = away  # type: ignore[method-assign, assignment]
     answer = site.call("POST", "/runs", "ann", json={"name": "m", "spec": SPEC, "key": "k"})
     assert (answer.status_code, codes(answer)) == (503, ["database-unavailable"])
-    del site.store.submit_definition  # type: ignore[method-assign]
+    del site.db.submissions.create  # type: ignore[method-assign]
     again = site.call("POST", "/runs", "ann", json={"name": "m", "spec": SPEC, "key": "k"})
     assert again.status_code == 201
 
@@ -180,7 +180,7 @@ def test_a_wait_ends_when_the_run_changes_and_answers_304_where_it_does_not(site
     same = _wait(site, run, tag, 1)
     assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
     assert time.monotonic() - begun >= 1
-    timer = threading.Timer(0.3, lambda: site.store.stop(run, NOW, by="ann"))
+    timer = threading.Timer(0.3, lambda: site.db.runs.stop(run, NOW, by="ann"))
     timer.start()
     begun = time.monotonic()
     changed = _wait(site, run, tag, 30)
@@ -201,8 +201,8 @@ def test_who_knows_another_run_than_it_is_now_waits_for_nothing(site: Site) -> N
 def test_a_wait_ends_with_the_right_to_see_the_run(site: Site) -> None:
     run = site.run()["id"]
     tag = site.call("GET", f"/runs/{run}", "ann").headers["etag"]
-    (token,) = site.store.secrets("ann", "token")
-    timer = threading.Timer(0.3, lambda: site.store.end_secret("ann", token["id"]))
+    (token,) = site.db.secrets.list("ann", "token")
+    timer = threading.Timer(0.3, lambda: site.db.secrets.delete("ann", token["id"]))
     timer.start()
     assert codes(_wait(site, run, tag, 30)) == ["not-logged-in"]
     timer.join()

@@ -93,7 +93,7 @@ def test_an_administrators_token_with_scopes_has_no_administrators_rights(site: 
     assert send(site, headers, "GET", f"/runs/{run}").status_code == 404
     assert send(site, headers, "GET", "/users").status_code == 403
     assert send(site, headers, "PATCH", "/users/eve", {"admin": True}).status_code in (403, 404)
-    assert not site.store.user("eve").admin
+    assert not site.db.users.get("eve").admin
 
 
 def test_a_token_for_images_logs_docker_in_and_can_end_itself(site: Site) -> None:

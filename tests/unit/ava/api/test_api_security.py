@@ -134,11 +134,11 @@ def test_a_deploy_key_is_sealed_and_never_comes_back(site: Site) -> None:
     private = _private(ed25519.Ed25519PrivateKey.generate())
     put = site.call("PUT", "/keys/deploy/github", "ann", json={"private_key": private})
     listed = site.call("GET", "/keys/deploy", "ann")
-    kept = site.store.keys("ann", "deploy")["github"]
+    kept = site.db.keys.list("ann", "deploy")["github"]
     secret = private.splitlines()[2]
     assert put.status_code == 200
     assert listed.json()[0]["value"].startswith("ssh-ed25519 ")
-    assert not any(secret in text for text in (put.text, listed.text, kept, str(site.store.audit().items)))
+    assert not any(secret in text for text in (put.text, listed.text, kept, str(site.db.audit.list().items)))
     (site.folder / "keys").write_bytes(site.sealing_key + b"\n")
     assert _public(opened(kept, site.folder / "keys")) == _public(private), "the operator clones with it"
 
@@ -150,7 +150,7 @@ def test_a_deploy_key_with_a_passphrase_or_too_short_is_refused(site: Site) -> N
         answer = site.call("PUT", "/keys/deploy/git", "ann", json={"private_key": key})
         assert what in problems(answer)[0]["what"]
         assert key.splitlines()[2] not in answer.text
-    assert site.store.keys("ann", "deploy") == {}
+    assert site.db.keys.list("ann", "deploy") == {}
 
 
 def test_an_ssh_key_is_kept_without_comment_and_shown_with_its_fingerprint(site: Site) -> None:
@@ -171,7 +171,7 @@ def test_an_error_of_ours_tells_an_id_and_nothing_of_its_cause(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the secret {WORD}")
 
-    site.store.queues = broken  # type: ignore[method-assign, assignment]
+    site.db.queues.list = broken  # type: ignore[method-assign, assignment]
     answer = site.call("GET", "/queues", "ann")
     assert (answer.status_code, codes(answer)) == (500, ["internal"])
     assert WORD not in answer.text
@@ -186,7 +186,7 @@ def test_a_data_base_that_is_away_is_503_without_its_address(site: Site) -> None
     def away(*_: object, **__: object) -> None:
         raise unavailable("connection to server at 10.0.0.7 failed")
 
-    site.store.queues = away  # type: ignore[method-assign, assignment]
+    site.db.queues.list = away  # type: ignore[method-assign, assignment]
     answer = site.call("GET", "/queues", "ann")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert "10.0.0.7" not in answer.text

@@ -130,7 +130,7 @@ def test_shutting_out_ends_sessions_and_tokens_and_they_stay_ended(site: Site) -
 
 
 def test_whether_a_name_exists_is_not_told_to_who_has_no_password(site: Site) -> None:
-    site.store.set_user("ben", site.now, state=UserState.DISABLED)
+    site.db.users.update("ben", site.now, state=UserState.DISABLED)
     answers = [
         site.call("POST", "/sessions", json={"name": name, "password": "wrong wrong wrong"})
         for name in ("ann", "ben", "nemo")
@@ -180,13 +180,13 @@ def test_a_new_password_ends_all_else_and_only_it_gets_in(site: Site) -> None:
 
 def test_a_hash_of_other_parameters_is_made_again_at_log_in(site: Site) -> None:
     weak = Passwords({"time_cost": 1, "memory_cost": 16, "parallelism": 1}).hash(WORD)
-    site.store.set_user("ann", site.now, password=weak)
+    site.db.users.update("ann", site.now, password=weak)
     log_in(site)
-    kept = site.store.password("ann")
+    kept = site.db.users.password_hash("ann")
     assert kept != weak
     assert "m=8," in kept
     log_in(site)
-    assert site.store.password("ann") == kept
+    assert site.db.users.password_hash("ann") == kept
 
 
 def test_the_pinned_parameters_are_owasps() -> None:
@@ -250,8 +250,8 @@ def test_registrations_and_submits_are_limited(tight: Site) -> None:
         tight.call("POST", "/runs", "ann", json={"name": f"r{i}", "spec": SPEC}).status_code for i in range(3)
     ]
     assert before == [201, 201, 429]
-    assert len(tight.store.runs().items) == 2
-    assert len(tight.store.definitions().items) == 2, "the definition of the refused run is not left behind"
+    assert len(tight.db.runs.list().items) == 2
+    assert len(tight.db.definitions.list().items) == 2, "the definition of the refused run is not left behind"
     assert tight.call("POST", "/runs", "ben", json={"name": "r", "spec": SPEC}).status_code == 201
 
 
@@ -259,14 +259,14 @@ def test_log_ins_and_tokens_do_not_pile_up(site: Site) -> None:
     first = log_in(site)
     for _ in range(52):
         log_in(site)
-    assert len(site.store.secrets("ann", "session")) == 50
+    assert len(site.db.secrets.list("ann", "session")) == 50
     assert site.call("GET", "/runs", headers=first).status_code == 401, "the oldest has given way"
     answers = [site.call("POST", "/tokens", "ben", json={"days": 1}) for _ in range(100)]
     assert [a.status_code for a in answers] == [201] * 99 + [409], "with the one that asks it is a hundred"
     assert codes(answers[-1]) == ["too-many-tokens"]
     site.now += timedelta(days=2)
     assert site.call("POST", "/tokens", headers=log_in(site, "ben"), json={}).status_code == 201
-    assert len(site.store.secrets("ben", "token")) == 1, "what has ended is cleared away"
+    assert len(site.db.secrets.list("ben", "token")) == 1, "what has ended is cleared away"
 
 
 def test_a_network_of_ipv6_is_one_address_for_limits() -> None:

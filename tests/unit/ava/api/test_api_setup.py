@@ -100,17 +100,17 @@ def test_the_first_administrator_is_made_once(
 ) -> None:
     assert [_admin(monkeypatch, settings, WORD) for _ in range(2)] == [0, 0]
     assert capsys.readouterr().out.split() == ["made", "unchanged"]
-    store = open_database(load(settings, Config).database.address())
-    kept = store.password("boss")
-    store.add_secret("boss", "token", "0" * 64, utc_now(), until=None)
-    assert store.user("boss").admin
-    assert store.user("boss").state is UserState.ACTIVE
+    db = open_database(load(settings, Config).database.address())
+    kept = db.users.password_hash("boss")
+    db.secrets.create("boss", "token", "0" * 64, utc_now(), until=None)
+    assert db.users.get("boss").admin
+    assert db.users.get("boss").state is UserState.ACTIVE
     assert _admin(monkeypatch, settings, "another long password") == 0
     assert capsys.readouterr().out.split() == ["changed"]
-    assert store.password("boss") != kept
-    assert not store.secrets("boss", "token")
-    assert WORD not in str(store.audit().items)
-    store.close()
+    assert db.users.password_hash("boss") != kept
+    assert not db.secrets.list("boss", "token")
+    assert WORD not in str(db.audit.list().items)
+    db.close()
 
 
 @pytest.mark.parametrize(
@@ -134,15 +134,15 @@ def test_an_administrator_of_a_bad_name_or_password_is_not_made(
 def test_settings_become_services(settings: Path) -> None:
     admin.main(["sealing-key", str(settings.parent / "key")])
     made = factory.make(load(settings, Config))
-    assert [q.name for q in made.store.queues()] == ["default"]
+    assert [q.name for q in made.db.queues.list()] == ["default"]
     assert made.directory is None
-    made.store.close()
+    made.db.close()
 
 
 def test_a_password_in_the_data_bases_url_is_refused(settings: Path) -> None:
     config = Config(sealing_key=Path("/x"), database=DatabaseUrl(url="postgresql://ava:hunter2@h/ava"))
     with pytest.raises(ConfigError) as caught:
-        factory.store(config)
+        factory.db(config)
     assert "hunter2" not in str(caught.value)
 
 
@@ -175,9 +175,9 @@ def test_a_directory_lets_in_whom_the_database_knows(site: Site) -> None:
     book.down = True
     assert {log_in(name, "the directory's word") for name in ("ann", "nemo", "root2")} == {503}
     assert log_in("root2", WORD) == 201
-    reports = [line for line in site.store.audit(limit=50).items if line["outcome"] == "unreachable"]
+    reports = [line for line in site.db.audit.list(limit=50).items if line["outcome"] == "unreachable"]
     assert [line["detail"]["why"] for line in reports] == ["no answer"] * 3
-    site.store.set_user("ann", site.now, state=UserState.DISABLED)
+    site.db.users.update("ann", site.now, state=UserState.DISABLED)
     book.down = False
     answer = site.call("POST", "/sessions", json={"name": "ann", "password": "the directory's word"})
     assert codes(answer) == ["account-disabled"]
@@ -229,14 +229,14 @@ def test_the_only_administrator_is_lent_a_token_for_an_hour_by_a_secret_that_not
     assert _lend(monkeypatch, settings, secret) == 0
     reply = capsys.readouterr()
     name, id = reply.out.split()
-    store = open_database(load(settings, Config).database.address())
-    [kept] = store.secrets("boss", "token")
+    db = open_database(load(settings, Config).database.address())
+    [kept] = db.secrets.list("boss", "token")
     assert (name, id) == ("boss", kept["id"])
     assert kept["until"] - kept["created"] == timedelta(hours=1)
-    found = store.authenticate("token", digest(secret), utc_now())
+    found = db.secrets.authenticate("token", digest(secret), utc_now())
     assert found is not None and found.name == "boss"
-    assert secret not in reply.out + reply.err + str(store.audit().items)
-    store.close()
+    assert secret not in reply.out + reply.err + str(db.audit.list().items)
+    db.close()
 
 
 @pytest.mark.parametrize(
@@ -256,12 +256,12 @@ def test_nobody_is_lent_a_token_who_is_no_administrator_or_one_of_several(
 ) -> None:
     for name in ("boss", "chief"):
         _admin(monkeypatch, settings, WORD, name)
-    store = open_database(load(settings, Config).database.address())
-    store.add_user("ann", "ann@example.org", "x" * 20, utc_now(), state=UserState.ACTIVE)
+    db = open_database(load(settings, Config).database.address())
+    db.users.create("ann", "ann@example.org", "x" * 20, utc_now(), state=UserState.ACTIVE)
     assert _lend(monkeypatch, settings, new_secret(), *words) == 2
     assert told in capsys.readouterr().err
-    assert not [s for name in ("boss", "chief", "ann") for s in store.secrets(name, "token")]
-    store.close()
+    assert not [s for name in ("boss", "chief", "ann") for s in db.secrets.list(name, "token")]
+    db.close()
 
 
 @pytest.mark.parametrize("secret", ["", "short", "x" * 44, "$" * 43])

@@ -41,16 +41,16 @@ def test_administrators_alone_make_them_and_share_them(site, source):
 
 def test_what_keeps_a_snapshot_from_being_mounted_is_shown_until_it_is_there(site):
     id = make(site, SNAPSHOT).json()["id"]
-    site.store.external_source_reported(ExternalSource(id, trouble="there is no image rbd/faces"))
+    site.db.external_sources.record(ExternalSource(id, trouble="there is no image rbd/faces"))
     shown = site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]
     assert (shown["ready"], shown["trouble"]) == (False, "there is no image rbd/faces")
-    site.store.external_source_reported(ExternalSource(id, "pvc-1"))
+    site.db.external_sources.record(ExternalSource(id, "pvc-1"))
     assert site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]["ready"]
 
 
 def test_how_much_the_cache_holds_is_shown_with_its_age(site):
     id = make(site, CACHED).json()["id"]
-    site.store.external_source_reported(ExternalSource(id, size=400, cached=100, seen=NOW))
+    site.db.external_sources.record(ExternalSource(id, size=400, cached=100, seen=NOW))
     shown = site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]
     assert (shown["size"], shown["cached"], shown["seen"]) == (400, 100, "2026-11-24T12:00:00Z")
 
@@ -110,7 +110,7 @@ def test_what_makes_no_source_is_told_at_each_field(site, source, found):
     assert {p["where"]: p["code"] for p in problems(answer)} == {
         f"body.source.{field}": code for field, code in found.items()
     }
-    assert site.store.data_sets().items == ()
+    assert site.db.data_sets.list().items == ()
 
 
 @pytest.mark.parametrize("source", ["faces", None, ["rbd"], 5])

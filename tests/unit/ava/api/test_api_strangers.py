@@ -90,8 +90,8 @@ def test_what_a_stranger_registered_gives_way_to_an_administrator(site: Site, na
     body = {"name": "mia", "email": "MIA@example.org", "password": WORD}
     answer = site.call("POST", "/users", "root2", json=body)
     assert (answer.status_code, answer.json()["state"]) == (201, "active")
-    assert [u.name for u in site.store.users(state=UserState.PENDING).items] == []
-    assert site.store.user("mia").email == "mia@example.org"
+    assert [u.name for u in site.db.users.list(state=UserState.PENDING).items] == []
+    assert site.db.users.get("mia").email == "mia@example.org"
 
 
 @pytest.mark.parametrize(("name", "email"), [("mia", "x@example.org"), ("other", "mia@example.org")])
@@ -102,10 +102,10 @@ def test_and_to_the_person_whom_the_provider_vouches_for(
     fake = provided(site, tmp_path)
     try:
         assert codes(come(site, fake)) == ["account-pending"], "an account of their own, which waits"
-        assert site.store.user("mia").email == "mia@example.org"
+        assert site.db.users.get("mia").email == "mia@example.org"
         body = {"name": "mia", "email": "z@example.org", "password": WORD}
         assert codes(site.call("POST", "/registrations", json=body)) == ["name-taken"], "no way back"
-        (waits,) = [u.name for u in site.store.users(state=UserState.PENDING).items]
+        (waits,) = [u.name for u in site.db.users.list(state=UserState.PENDING).items]
         assert waits == "mia"
     finally:
         site.services.provider = None
@@ -113,7 +113,7 @@ def test_and_to_the_person_whom_the_provider_vouches_for(
 
 @pytest.mark.parametrize("state", [UserState.ACTIVE, UserState.DISABLED])
 def test_who_was_approved_gives_way_to_nobody(site: Site, state: UserState) -> None:
-    person(site.store, "mia", state=state)
+    person(site.db, "mia", state=state)
     body = {"name": "mia", "email": "m@example.org", "password": WORD}
     assert codes(site.call("POST", "/users", "root2", json=body)) == ["name-taken"]
     assert codes(site.call("DELETE", "/users/mia", "root2")) == ["user-approved"]

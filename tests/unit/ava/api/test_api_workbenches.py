@@ -39,7 +39,7 @@ class Benches(Site):
         config |= {"disks": True, "idle": {"hours": 8, "warn_hours": 2}}
         config |= {"gate_secret": folder / "gate", "jump_secret": folder / "jump", "jump": jump}
         super().__init__(folder, config={"workbenches": Workbenches.model_validate(config)})
-        inner = internal(self.store, internal_auth.routes(self.services))
+        inner = internal(self.db, internal_auth.routes(self.services))
         self.inner = httpx.AsyncClient(transport=httpx.ASGITransport(app=inner), base_url="http://told")
 
     def make(self, who: str = "ann", name: str = "bench", **more: Any) -> str:
@@ -51,11 +51,11 @@ class Benches(Site):
     def start(self, bench: str, who: str = "ann", address: str = "10.1.2.3") -> str:
         """Do what user, scheduler and operator do; return the run."""
         run = str(self.call("POST", f"/definitions/{bench}/runs", who, json={}).json()["id"])
-        assert not self.store.admit(run, self.now)
+        assert not self.db.runs.admit(run, self.now)
         token = self.services.sealer.seal("jupyters")
-        self.store.create_workbench(Workbench(bench, "sealed", OTHER, token, self.now))
+        self.db.workbenches.create(Workbench(bench, "sealed", OTHER, token, self.now))
         seen = PodState(run, pod(run, 0, "worker", 0), "worker", 0, 0, "Running", address=address)
-        self.store.record_pod_state(run, [seen], self.now)
+        self.db.pods.record(run, [seen], self.now)
         return run
 
     def ask(self, what: str, by: str = GATE, /, **body: Any) -> httpx.Response:
@@ -96,7 +96,7 @@ def test_a_ticket_lets_its_browser_into_one_workbench_while_it_runs(benches: Ben
         "token": "jupyters",
     }
     assert benches.ask("alive", cookies=[cookie, "x"]).json() == {"alive": [True, False]}
-    benches.store.stop(run, benches.now, by="ann")
+    benches.db.runs.stop(run, benches.now, by="ann")
     assert benches.ask("check", definition=bench, cookie=cookie).status_code == 409
     assert benches.ask("alive", cookies=[cookie]).json() == {"alive": [False]}
 
@@ -137,16 +137,16 @@ def test_who_is_shut_out_or_whose_workbench_is_deleted_is_let_in_no_more(benches
     bench, session = benches.make(), log_in(benches)
     run = benches.start(bench)
     cookie = benches.cookie(session, bench)
-    benches.store.set_user("ann", benches.now, state=UserState.DISABLED)
+    benches.db.users.update("ann", benches.now, state=UserState.DISABLED)
     assert benches.ask("check", definition=bench, cookie=cookie).status_code == 401
     assert benches.ask("alive", cookies=[cookie]).json() == {"alive": [False]}
     assert benches.ask("keys", JUMP, key=KEY).text == ""
-    benches.store.set_user("ann", benches.now, state=UserState.ACTIVE)
+    benches.db.users.update("ann", benches.now, state=UserState.ACTIVE)
     cookie = benches.cookie(log_in(benches), bench)
     assert benches.ask("check", definition=bench, cookie=cookie).status_code == 200
-    benches.store.stop(run, benches.now, by="ann")
-    benches.store.finish(run, Outcome.STOPPED, "", benches.now)
-    benches.store.delete_definition(bench, benches.now)
+    benches.db.runs.stop(run, benches.now, by="ann")
+    benches.db.runs.finish(run, Outcome.STOPPED, "", benches.now)
+    benches.db.definitions.delete(bench, benches.now)
     assert benches.ask("check", definition=bench, cookie=cookie).status_code == 404
 
 
@@ -194,7 +194,7 @@ def test_the_gateway_is_told_the_names_of_ones_own_running_workbenches_alone(ben
     run = benches.start(second)
     assert benches.ask("keys", JUMP, key=KEY).text.count("permitopen=") == 2
     assert bens not in benches.ask("keys", JUMP, key=KEY).text
-    benches.store.stop(run, benches.now, by="ann")
+    benches.db.runs.stop(run, benches.now, by="ann")
     assert benches.ask("keys", JUMP, key=f"{KEY} comment").text.count("permitopen=") == 1
     benches.call("DELETE", "/keys/ssh/laptop", "ann")
     assert benches.ask("keys", JUMP, key=KEY).text == ""
@@ -226,11 +226,11 @@ def test_each_door_opens_by_its_own_secret_alone(benches: Benches) -> None:
 def test_a_changed_key_tells_the_operator_of_each_workbench_that_runs(benches: Benches) -> None:
     run = benches.start(benches.make())
     benches.make(name="other")
-    before = {m.seq for m in benches.store.open_messages(Topic.OPERATOR, 1000)}
+    before = {m.seq for m in benches.db.outbox.list_open(Topic.OPERATOR, 1000)}
     benches.call("PUT", "/keys/ssh/laptop", "ann", json={"value": KEY})
     benches.call("DELETE", "/keys/ssh/laptop", "ann")
     benches.call("PUT", "/keys/ssh/laptop", "ben", json={"value": KEY})
-    found = [m for m in benches.store.open_messages(Topic.OPERATOR, 1000) if m.seq not in before]
+    found = [m for m in benches.db.outbox.list_open(Topic.OPERATOR, 1000) if m.seq not in before]
     assert [(m.kind, m.object) for m in found] == [("run-keys", run)] * 2
 
 
@@ -247,11 +247,11 @@ def test_a_workbench_shows_how_to_get_in(benches: Benches) -> None:
 
 def test_what_a_workbench_keeps_is_made_once(benches: Benches) -> None:
     bench = benches.make()
-    first = benches.store.create_workbench(Workbench(bench, "a", "b", "c", benches.now))
-    assert benches.store.create_workbench(Workbench(bench, "x", "y", "z", benches.now)) == first
-    benches.store.workbench_active(bench, benches.now)
-    benches.store.workbench_active(bench, benches.now - timedelta(hours=1))
-    kept = benches.store.bench(bench)
+    first = benches.db.workbenches.create(Workbench(bench, "a", "b", "c", benches.now))
+    assert benches.db.workbenches.create(Workbench(bench, "x", "y", "z", benches.now)) == first
+    benches.db.workbenches.record_activity(bench, benches.now)
+    benches.db.workbenches.record_activity(bench, benches.now - timedelta(hours=1))
+    kept = benches.db.workbenches.get(bench)
     assert kept is not None
     assert kept.active == benches.now
 
@@ -260,7 +260,7 @@ GIB = 2**30
 
 
 def test_a_disk_is_asked_for_grown_and_shown_and_is_nobody_else_s(benches: Benches) -> None:
-    benches.store.set_quota("vision", Quota(8, 64_000, 2**40, disk=10 * GIB), benches.now)
+    benches.db.groups.set_quota("vision", Quota(8, 64_000, 2**40, disk=10 * GIB), benches.now)
     bench = benches.make(disk=4 * GIB)
     path = f"/workbenches/{bench}"
     assert benches.call("GET", path, "ann").json()["disk"] == {
@@ -270,7 +270,7 @@ def test_a_disk_is_asked_for_grown_and_shown_and_is_nobody_else_s(benches: Bench
         "trouble": "",
     }
     benches.start(bench)
-    benches.store.disk_seen(bench, "w1", 4 * GIB, "")
+    benches.db.disks.record(bench, "w1", 4 * GIB, "")
     grown = benches.call("PUT", f"{path}/disk", "ann", json={"size": 6 * GIB}).json()
     assert grown["disk"] == {"size": 4 * GIB, "wanted": 6 * GIB, "node": "w1", "trouble": ""}
     shrunk = benches.call("PUT", f"{path}/disk", "ann", json={"size": 3 * GIB})
@@ -288,14 +288,14 @@ def test_a_disk_is_asked_for_grown_and_shown_and_is_nobody_else_s(benches: Bench
 def test_an_administrator_alone_keeps_a_workbench_that_is_idle(benches: Benches) -> None:
     bench = benches.make()
     run = benches.start(bench)
-    assert benches.store.workbench_warned(run, benches.now, benches.now)
+    assert benches.db.workbenches.warn(run, benches.now, benches.now)
     path = f"/workbenches/{bench}"
     shown = benches.call("GET", path, "ann").json()
     assert datetime.fromisoformat(shown["idle_until"]) == benches.now + timedelta(hours=2)
     assert benches.call("PUT", f"{path}/idle", "ann", json={"exempt": True}).status_code == 403
     kept = benches.call("PUT", f"{path}/idle", "root2", json={"exempt": True}).json()
     assert (kept["idle_exempt"], kept["idle_until"]) == (True, None)
-    assert benches.store.idle_candidates("default") == []
+    assert benches.db.workbenches.idle_candidates("default") == []
     again = benches.call("PUT", f"{path}/idle", "root2", json={"exempt": False}).json()
     assert again["idle_exempt"] is False
-    assert [r.id for r, _ in benches.store.idle_candidates("default")] == [run]
+    assert [r.id for r, _ in benches.db.workbenches.idle_candidates("default")] == [run]

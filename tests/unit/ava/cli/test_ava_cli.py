@@ -88,7 +88,7 @@ def test_log_in_keeps_a_token_for_its_owner_alone_and_log_out_ends_it(
     assert WORD not in file.read_text()
     assert ann("list").code == 0
     assert ann("logout").code == 0
-    assert served.store.secrets("ann", "token") == []
+    assert served.db.secrets.list("ann", "token") == []
     assert "token" in file.read_text()
     assert json.loads(file.read_text())["token"] is None
     answer = ann("list")
@@ -141,11 +141,11 @@ def test_run_starts_a_training_and_prints_its_id_alone_on_standard_output(ann: R
         "--lr",
         "1",
     )
-    run = served.store.runs().items[0]
+    run = served.db.runs.list().items[0]
     assert (answer.code, answer.out) == (0, f"{run.id}\n")
     assert (run.name, run.asks) == ("torch", Resources(1, 1500, 2 * GIB))
     # Lists have outlines of definitions alone.
-    assert served.store.run(run.id).spec["command"] == ["python", "-u", "x.py", "--lr", "1"]
+    assert served.db.runs.get(run.id).spec["command"] == ["python", "-u", "x.py", "--lr", "1"]
 
 
 def _when_started(served: Served, count: int, then: Callable[[str], None]) -> threading.Thread:
@@ -153,7 +153,7 @@ def _when_started(served: Served, count: int, then: Callable[[str], None]) -> th
 
     def watch() -> None:
         end = time.monotonic() + 60
-        while len(found := served.store.runs(limit=10).items) < count and time.monotonic() < end:
+        while len(found := served.db.runs.list(limit=10).items) < count and time.monotonic() < end:
             time.sleep(0.05)
         then(found[0].id)
 
@@ -199,14 +199,14 @@ def test_a_file_is_submitted_and_human_amounts_are_understood(
         "  - {name: ps, each: {cpu: 500m, memory: 512MiB}}\n  - {name: worker, replicas: 2, each: {gpu: 1, memory: 1.5 GiB}}\n"
     )
     assert ann("submit", "-f", str(file), "--check").code == 0
-    assert served.store.runs().items == ()
+    assert served.db.runs.list().items == ()
     answer = ann("submit", "-f", str(file), "--json")
     assert json.loads(answer.out)["asks"] == {"gpu": 2, "cpu": 2500, "memory": 512 * 2**20 + 3 * GIB}
 
 
 def test_a_name_like_an_id_is_found_and_an_id_goes_before_it(ann: Run, served: Served) -> None:
     assert ann("run", "--image", "a/b", "--name", "t5basefinetun").code == 0
-    (first,) = served.store.runs().items
+    (first,) = served.db.runs.list().items
     assert json.loads(ann("show", "t5basefinetun", "--json").out)["run"]["id"] == first.id
     assert ann("run", "--image", "a/b", "--name", first.id, "--after", "t5basefinetun").code == 0
     assert json.loads(ann("show", first.id, "--json").out)["run"]["name"] == "t5basefinetun"
@@ -231,7 +231,7 @@ def test_all_problems_of_a_file_are_told_with_their_lines_and_nothing_is_sent(
     ):
         assert f"where    {line}" in answer.err
     assert "Did you mean command?" in answer.err
-    assert served.store.definitions().items == ()
+    assert served.db.definitions.list().items == ()
 
 
 def test_what_the_server_refuses_has_its_line_too(ann: Run, tmp_path: Path) -> None:
@@ -267,14 +267,14 @@ def test_files_that_are_none_are_refused_in_a_sentence(
 def test_a_file_that_is_not_there_and_standard_input(ann: Run, tmp_path: Path, served: Served) -> None:
     assert "cannot be read" in ann("submit", "-f", str(tmp_path / "none")).err
     answer = ann("submit", "-f", "-", stdin='{"name": "j", "image": "a/b"}')
-    assert answer.out.strip() == served.store.runs().items[0].id
+    assert answer.out.strip() == served.db.runs.list().items[0].id
 
 
 def test_explain_lists_each_cause_and_remedy(ann: Run, served: Served) -> None:
     from ava.domain.problems import Problem
 
     run = served.run()["id"]
-    served.store.waits_for(
+    served.db.runs.set_waits_for(
         run,
         [
             Problem(
@@ -317,8 +317,8 @@ def test_list_show_stop_queue_and_groups(ann: Run, served: Served) -> None:
 def test_the_cluster_shows_free_gpus_per_node_and_model_and_how_old_that_is(ann: Run, served: Served) -> None:
     assert "has not reported" in ann("cluster", "show").err
     node = Node("n1", Resources(8, 64_000, 256 * GIB), labels={"ava.io/pool": "gpu"}, model="V100")
-    room = snapshot(Cluster(served.store.pools(), [node]), "default", {})
-    served.store.heartbeat("scheduler", served.now, {"room": room.as_dict()})
+    room = snapshot(Cluster(served.db.pools.list(), [node]), "default", {})
+    served.db.heartbeats.record("scheduler", served.now, {"room": room.as_dict()})
     answer = ann("cluster", "show")
     assert [w for w in ("n1", "V100", "8/8", "gpu") if w not in answer.out] == []
     from datetime import timedelta
@@ -399,7 +399,7 @@ def test_an_administrator_approves_and_makes_groups(ava: Run, served: Served) ->
     assert ava("user", "approve", "newcomer").code == 0
     assert ava("group", "create", "speech", "--gpu", "2", "--cpu", "none", "--memory", "64GiB").code == 0
     assert ava("group", "add-member", "speech", "newcomer").code == 0
-    group = served.store.group("speech")
+    group = served.db.groups.get("speech")
     assert (group.quota.gpu, group.quota.cpu, group.quota.memory) == (2, None, 64 * GIB)
     assert "groups.join" in ava("audit", "list").out
 
@@ -413,7 +413,7 @@ def test_removed_members_runs_are_listed_and_stopped(ava: Run, served: Served) -
     assert ava("group", "add-member", "vision", "ben", "--stop-runs").code == 2
     answer = ava("group", "remove-member", "vision", "ben", "--stop-runs")
     assert answer.code == 0 and run not in answer.err
-    assert served.store.run(run).stop is not None
+    assert served.db.runs.get(run).stop is not None
     assert ava("user", "approve", "ben", "--stop-runs").code == 2
     assert ava("user", "disable", "ben", "--stop-runs").code == 0
 
@@ -499,7 +499,7 @@ def test_an_address_that_is_not_confirmed_is_shown_and_its_link_sent_again(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr("ava.cli.commands.login.password", lambda prompt="": WORD)
-    served.store.set_user("ann", served.now, email="new@example.org")
+    served.db.users.update("ann", served.now, email="new@example.org")
     assert main.run(["--server", served.url, "login", "-u", "ann"]) == 0
     assert main.run(["account", "show"]) == 0
     assert "not confirmed" not in "".join(capfd.readouterr()), "this site sends no mail"

@@ -33,9 +33,9 @@ def later(served: Served, **seen: str) -> None:
 
     def look() -> None:
         end = time.monotonic() + 10
-        while not (found := served.store.data_sets().items) and time.monotonic() < end:
+        while not (found := served.db.data_sets.list().items) and time.monotonic() < end:
             time.sleep(0.05)
-        served.store.external_source_reported(ExternalSource(found[0].id, **seen))  # type: ignore[arg-type]
+        served.db.external_sources.record(ExternalSource(found[0].id, **seen))  # type: ignore[arg-type]
 
     threading.Thread(target=look, daemon=True).start()
 
@@ -43,7 +43,7 @@ def later(served: Served, **seen: str) -> None:
 def test_a_snapshot_is_waited_for_until_nodes_can_mount_it(admin: Run, served: Served) -> None:
     later(served, volume="pvc-1")
     answer = admin("data", "create", "faces", "--rbd", "faces@v1")
-    (one,) = served.store.data_sets().items
+    (one,) = served.db.data_sets.list().items
     assert (answer.code, answer.out.strip()) == (0, one.id)
     assert one.source == {"kind": "rbd", "image": "faces", "snapshot": "v1"}
     shown = admin("data", "show", "faces").out
@@ -68,8 +68,8 @@ def test_nobody_waits_longer_than_is_said(admin: Run) -> None:
 def test_how_much_is_cached_is_shown_with_its_age(admin: Run, served: Served) -> None:
     assert admin("data", "create", "faces", "--cache", "s3/faces").code == 0
     assert "not measured yet" in admin("data", "show", "faces").out
-    (one,) = served.store.data_sets().items
-    served.store.external_source_reported(ExternalSource(one.id, size=4 * 2**20, cached=3 * 2**20, seen=NOW))
+    (one,) = served.db.data_sets.list().items
+    served.db.external_sources.record(ExternalSource(one.id, size=4 * 2**20, cached=3 * 2**20, seen=NOW))
     assert "75 % (3 MiB of 4 MiB)" in admin("data", "show", "faces").out
 
 
@@ -85,8 +85,8 @@ def test_a_folder_of_an_hdfs_is_named_below_what_the_site_calls_it(admin: Run, s
     assert admin("data", "create", "all", "--hdfs", "big").code == 0
     assert "HDFS big/sets/faces" in admin("data", "show", "faces").out
     assert "HDFS big\n" in admin("data", "show", "all").out
-    ids = {one.name: one.id for one in served.store.data_sets().items}
-    served.store.external_source_reported(ExternalSource(ids["faces"], size=4, cached=2, seen=NOW))
+    ids = {one.name: one.id for one in served.db.data_sets.list().items}
+    served.db.external_sources.record(ExternalSource(ids["faces"], size=4, cached=2, seen=NOW))
     assert "50 %" in admin("data", "show", "faces").out
     refused = admin("data", "create", "other", "--hdfs", "other/sets")
     assert refused.code != 0 and "mounts of alluxio" in refused.err
@@ -101,7 +101,7 @@ def test_a_data_set_is_made_with_a_limit_and_the_sum_is_shown(admin: Run, served
     config = served.services.config
     served.services.config = config.model_copy(update={"data_set_quota": 4 * GIB, "owner_quota": 10 * GIB})
     assert admin("data", "create", "small", "--limit", "7GiB").code == 0
-    assert served.store.data_sets().items[0].quota == 7 * GIB
+    assert served.db.data_sets.list().items[0].quota == 7 * GIB
     refused = admin("data", "create", "more")
     assert refused.code != 0 and "All data sets of root2 may have 10 GiB together." in refused.err
     assert "data sets: 7 GiB of 10 GiB by their limits" in admin("storage", "show", "home").out

@@ -36,8 +36,8 @@ def test_verbs_of_users(ann: Run, served: Served, tmp_path: Path) -> None:  # no
     (tmp_path / "id.pub").write_text(KEY)
     assert answer(ann, "key", "set", "ssh", "laptop", str(tmp_path / "id.pub"))["name"] == "laptop"
     assert answer(ann, "key", "delete", "ssh", "laptop") == {"deleted": "laptop", "kind": "ssh"}
-    served.store.add_group("speech", Quota(1, 1000, 2**30, None), served.now)
-    served.store.add_member("speech", "ann", served.now)
+    served.db.groups.create("speech", Quota(1, 1000, 2**30, None), served.now)
+    served.db.groups.add_member("speech", "ann", served.now)
     assert answer(ann, "account", "default-group", "speech")["default_group"] == "speech"
     assert "--default" not in ann("group", "list", "--help").out
     token = answer(ann, "tokens", "make")["id"]

@@ -42,7 +42,7 @@ def test_the_commands_run_in_their_order(
         argv = shlex.split(command.replace("https://ava.example.org", served.url))[1:]
         argv = [a.replace("ann", "newcomer") for a in argv] if "register" in argv else argv
         assert main.run(argv) == 0, (command, capfd.readouterr().err)
-    assert len(served.store.runs().items) == 2, "--check starts nothing"
+    assert len(served.db.runs.list().items) == 2, "--check starts nothing"
 
 
 def test_the_python_example_runs(served: Served, capsys: pytest.CaptureFixture[str]) -> None:

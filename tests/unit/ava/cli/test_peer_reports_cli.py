@@ -21,7 +21,7 @@ def command(served: Served, ann: Run, *words: str) -> list[str]:
     """Return a run's command as the server has it, after it was started by the CLI."""
     answer = ann("run", "--image", "a/b", "--json", "--", *words)
     assert answer.code == 0, answer.err
-    found: list[str] = served.store.run(json.loads(answer.out)["id"]).spec["command"]
+    found: list[str] = served.db.runs.get(json.loads(answer.out)["id"]).spec["command"]
     return found
 
 
@@ -46,7 +46,7 @@ def test_a_whole_line_in_quotes_is_refused_with_the_way_to_write_it(
     answer = ann("run", "--image", "a/b", "--", line)
     assert answer.code == 2
     assert "sh -c" in answer.err
-    assert not served.store.runs(owner="ann").items
+    assert not served.db.runs.list(owner="ann").items
     assert command(served, ann, "sh", "-c", line) == ["sh", "-c", line]
 
 

@@ -30,8 +30,8 @@ def test_log_in_leaves_one_token_and_no_session_and_log_out_ends_it(served: Serv
     with Client(served.url) as ava:
         token = ava.login("ann", WORD, label="test")
         assert ava.me().name == "ann"
-        assert served.store.secrets("ann", "session") == []
-        assert [s["label"] for s in served.store.secrets("ann", "token")] == ["test"]
+        assert served.db.secrets.list("ann", "session") == []
+        assert [s["label"] for s in served.db.secrets.list("ann", "token")] == ["test"]
         ava.logout()
     with Client(served.url, token=token) as ava, pytest.raises(ApiError) as caught:
         ava.me()
@@ -71,7 +71,7 @@ def test_a_run_is_watched_by_one_request_for_each_change(
 
     monkeypatch.setattr(ann._send, "send", counted)
     run = served.run()["id"]
-    served.store.heartbeat("operator", served.now, {})
+    served.db.heartbeats.record("operator", served.now, {})
     seen = ann.watch(run)
     assert next(seen).state == "queued"
     timer = threading.Timer(3.0, served.admit, [run])
@@ -108,8 +108,8 @@ def test_the_same_key_makes_one_run_and_another_request_with_it_is_refused(
     with pytest.raises(ApiError) as caught:
         ann.start("mnist", SPEC | {"retries": 1}, key="k1")
     assert (caught.value.status, caught.value.problems[0].code) == (409, "idempotency-key-reused")
-    assert len(served.store.runs().items) == 1
-    assert served.store.definitions().items[0].spec["retries"] == 0, "the definition is as it was"
+    assert len(served.db.runs.list().items) == 1
+    assert served.db.definitions.list().items[0].spec["retries"] == 0, "the definition is as it was"
 
 
 class Flaky(httpx.BaseTransport):
@@ -135,7 +135,7 @@ def test_a_lost_answer_makes_no_second_run(served: Served) -> None:
     ) as ava:
         run = ava.start("mnist", SPEC)
     assert flaky.sent == 3
-    assert [r.id for r in served.store.runs().items] == [run.id]
+    assert [r.id for r in served.db.runs.list().items] == [run.id]
 
 
 def test_what_may_not_be_sent_twice_is_not(served: Served) -> None:
@@ -205,7 +205,7 @@ def test_a_stream_ends_soon_after_its_reader_is_shut_out(served: Served, ann: Cl
     run = ann.start("mnist", SPEC)
     served.admit(run.id)
     threading.Timer(
-        0.3, lambda: served.store.end_secret("ann", served.store.secrets("ann", "token")[0]["id"])
+        0.3, lambda: served.db.secrets.delete("ann", served.db.secrets.list("ann", "token")[0]["id"])
     ).start()
     begun = time.monotonic()
     with pytest.raises(ApiError) as caught:

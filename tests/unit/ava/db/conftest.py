@@ -6,5 +6,5 @@ from tests.unit.ava.db.world import World
 
 
 @pytest.fixture
-def world(store):
-    return World(store)
+def world(db):
+    return World(db)

@@ -81,13 +81,13 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store, self.crasher = self.begin()
+        self.db, self.crasher = self.begin()
         self.model = Model()
         self.clock = 0
         self.operations = 0
 
     def teardown(self) -> None:
-        self.store.close()
+        self.db.close()
         self.end()
 
     def now(self):
@@ -117,13 +117,13 @@ class LedgerMachine(RuleBasedStateMachine):
     def people(self) -> None:
         for name in GROUPS:
             self.model.quotas[name] = Quota(6, 6, 6)
-            self.store.add_group(name, self.model.quotas[name], NOW)
+            self.db.groups.create(name, self.model.quotas[name], NOW)
         for name in QUEUES:
             self.model.lines[name] = Quota(None, None, None)
-            self.store.put_queue(name, NOW, quota=self.model.lines[name])
+            self.db.queues.put(name, NOW, quota=self.model.lines[name])
         for name in USERS:
-            self.store.add_user(name, f"{name}@example.org", "h", NOW, state=UserState.ACTIVE)
-            self.store.add_member("red", name, NOW)
+            self.db.users.create(name, f"{name}@example.org", "h", NOW, state=UserState.ACTIVE)
+            self.db.groups.add_member("red", name, NOW)
             self.model.members[name], self.model.default[name] = ["red"], "red"
 
     @rule(
@@ -131,11 +131,11 @@ class LedgerMachine(RuleBasedStateMachine):
         queue=st.sampled_from(QUEUES), key=st.integers(0, 30), crash=CRASHES,
     )  # fmt: skip
     def submit(self, user, kind, asks, queue, key, crash):
-        definition = self.store.save_definition(user, kind, "d", SPEC, NOW).id
+        definition = self.db.definitions.save(user, kind, "d", SPEC, NOW).id
         now, key = self.now(), f"k{key}"
         before = [i for i, r in self.model.runs.items() if (r.owner, r.key) == (user, key)]
         answer = self.done(
-            lambda: self.store.submit(
+            lambda: self.db.runs.create(
                 definition, key, now, asks=asks, spec=SPEC, queue=queue, priority=50, cluster="default"
             ),
             crash,
@@ -161,7 +161,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(run=started, crash=CRASHES)
     def admit(self, run, crash):
         now, known = self.now(), self.model.runs[run]
-        why_not = self.done(lambda: self.store.admit(run, now), crash)
+        why_not = self.done(lambda: self.db.runs.admit(run, now), crash)
         if known.phase is not Phase.QUEUED:
             assert bool(why_not) == (known.phase is Phase.FINISHED)
             return
@@ -177,7 +177,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(run=started, crash=CRASHES)
     def stop(self, run, crash):
         now, known = self.now(), self.model.runs[run]
-        self.done(lambda: self.store.stop(run, now, by="ann"), crash)
+        self.done(lambda: self.db.runs.stop(run, now, by="ann"), crash)
         if known.phase is Phase.QUEUED:
             self.model.runs[run] = replace(known, phase=Phase.FINISHED, stop=True, outcome=Outcome.STOPPED)
         elif known.phase is Phase.ADMITTED:
@@ -186,14 +186,14 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(run=started, outcome=st.sampled_from(Outcome), crash=CRASHES)
     def finish(self, run, outcome, crash):
         now, known = self.now(), self.model.runs[run]
-        self.done(lambda: self.store.finish(run, outcome, "", now), crash)
+        self.done(lambda: self.db.runs.finish(run, outcome, "", now), crash)
         if known.phase is not Phase.FINISHED:
             self.model.runs[run] = replace(known, phase=Phase.FINISHED, outcome=outcome)
 
     @rule(run=started, crash=CRASHES)
     def restart(self, run, crash):
         now, known = self.now(), self.model.runs[run]
-        answer = self.done(lambda: self.store.restart(run, known.attempt, now), crash)
+        answer = self.done(lambda: self.db.runs.restart(run, known.attempt, now), crash)
         if known.phase is Phase.ADMITTED and not known.stop:
             self.model.runs[run] = replace(known, attempt=known.attempt + 1)
             assert answer.attempt == known.attempt + 1
@@ -203,7 +203,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(group=st.sampled_from(GROUPS), quota=QUOTAS, crash=CRASHES)
     def set_quota(self, group, quota, crash):
         now = self.now()
-        answer = self.done(lambda: self.store.set_quota(group, quota, now), crash)
+        answer = self.done(lambda: self.db.groups.set_quota(group, quota, now), crash)
         if within(self.model.used("group", group), quota):
             self.model.quotas[group] = quota
         else:
@@ -212,7 +212,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(queue=st.sampled_from(QUEUES), quota=QUOTAS, crash=CRASHES)
     def set_queue(self, queue, quota, crash):
         now = self.now()
-        answer = self.done(lambda: self.store.put_queue(queue, now, quota=quota), crash)
+        answer = self.done(lambda: self.db.queues.put(queue, now, quota=quota), crash)
         if within(self.model.used("queue", queue), quota):
             self.model.lines[queue] = quota
         else:
@@ -221,7 +221,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(user=st.sampled_from(USERS), group=st.sampled_from(GROUPS), crash=CRASHES)
     def join(self, user, group, crash):
         now = self.now()
-        self.done(lambda: self.store.add_member(group, user, now), crash)
+        self.done(lambda: self.db.groups.add_member(group, user, now), crash)
         if group not in self.model.members[user]:
             self.model.members[user].append(group)
         self.model.default[user] = self.model.default[user] or group
@@ -229,7 +229,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(user=st.sampled_from(USERS), group=st.sampled_from(GROUPS), crash=CRASHES)
     def leave(self, user, group, crash):
         now = self.now()
-        self.done(lambda: self.store.remove_member(group, user, now), crash)
+        self.done(lambda: self.db.groups.remove_member(group, user, now), crash)
         if group in self.model.members[user]:
             self.model.members[user].remove(group)
         if self.model.default[user] == group:
@@ -237,7 +237,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(user=st.sampled_from(USERS), group=st.sampled_from(GROUPS), crash=CRASHES)
     def choose(self, user, group, crash):
-        answer = self.done(lambda: self.store.set_default_group(user, group), crash)
+        answer = self.done(lambda: self.db.users.set_default_group(user, group), crash)
         if group in self.model.members[user]:
             self.model.default[user] = group
         else:
@@ -254,11 +254,11 @@ class LedgerMachine(RuleBasedStateMachine):
             for id, r in self.model.runs.items()
         }
         for user, default in self.model.default.items():
-            assert self.store.user(user).default_group == default
+            assert self.db.users.get(user).default_group == default
 
     def books_are_right(self):
         """Check what holds of every database at any time; return its runs."""
-        with self.store.engine.connect() as connection:
+        with self.db.engine.connect() as connection:
             rows = {row.id: row for row in connection.execute(select(runs))}
             booked = connection.execute(select(charges)).all()
             shared = [(t, row) for t in (groups, queues) for row in connection.execute(select(t))]

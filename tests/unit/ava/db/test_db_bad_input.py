@@ -33,60 +33,60 @@ NUMBERS = {"negative": -1, "too much": 2**53 + 1, "64 bits": 2**63, "more": 2**1
 
 def doing(world):
     """Return what is tried: name → call."""
-    store, run = world.store, world.running()
+    db, run = world.db, world.running()
     world.person("bob")
-    secret = store.add_secret("ann", "token", "a" * 64, NOW, until=None)
+    secret = db.secrets.create("ann", "token", "a" * 64, NOW, until=None)
     definition = run.definition
 
     def submit(**change):
         request = {"asks": ONE, "spec": SPEC, "queue": "default", "priority": 50, "cluster": "default"}
         key = change.pop("key", "k")
         at = change.pop("now", NOW)
-        return lambda: store.submit(definition, key, at, **(request | change))
+        return lambda: db.runs.create(definition, key, at, **(request | change))
 
     cases = {}
     for what, text in TEXTS.items():
         bad = text
         cases |= {
-            f"user's name: {what}": lambda t=bad: store.add_user(t, "x@example.org", "h", NOW),
-            f"group's name: {what}": lambda t=bad: store.add_group(t, Quota(), NOW),
-            f"address: {what}": lambda t=bad: store.add_user("eve", t, "h", NOW),
-            f"new address: {what}": lambda t=bad: store.set_user("ann", NOW, email=t),
-            f"asked user: {what}": lambda t=bad: store.user(t),
-            f"asked group: {what}": lambda t=bad: store.group(t),
-            f"asked run: {what}": lambda t=bad: store.run(t),
-            f"asked definition: {what}": lambda t=bad: store.definition(t),
-            f"member: {what}": lambda t=bad: store.add_member("vision", t, NOW),
-            f"runs of: {what}": lambda t=bad: store.runs(owner=t),
+            f"user's name: {what}": lambda t=bad: db.users.create(t, "x@example.org", "h", NOW),
+            f"group's name: {what}": lambda t=bad: db.groups.create(t, Quota(), NOW),
+            f"address: {what}": lambda t=bad: db.users.create("eve", t, "h", NOW),
+            f"new address: {what}": lambda t=bad: db.users.update("ann", NOW, email=t),
+            f"asked user: {what}": lambda t=bad: db.users.get(t),
+            f"asked group: {what}": lambda t=bad: db.groups.get(t),
+            f"asked run: {what}": lambda t=bad: db.runs.get(t),
+            f"asked definition: {what}": lambda t=bad: db.definitions.get(t),
+            f"member: {what}": lambda t=bad: db.groups.add_member("vision", t, NOW),
+            f"runs of: {what}": lambda t=bad: db.runs.list(owner=t),
             f"queue: {what}": submit(queue=text),
         }
         if what not in ("an id", "reserved"):
-            cases[f"definition's name: {what}"] = lambda t=bad: store.save_definition(
+            cases[f"definition's name: {what}"] = lambda t=bad: db.definitions.save(
                 "ann", Kind.TRAINING, t, {}, NOW
             )
-            cases[f"queue's name: {what}"] = lambda t=bad: store.put_queue(t, NOW)
-            cases[f"key's name: {what}"] = lambda t=bad: store.put_key("ann", "ssh", t, "v", NOW)
+            cases[f"queue's name: {what}"] = lambda t=bad: db.queues.put(t, NOW)
+            cases[f"key's name: {what}"] = lambda t=bad: db.keys.put("ann", "ssh", t, "v", NOW)
             cases[f"cluster: {what}"] = submit(cluster=text)
         if what in (*NOT_ALLOWED_ANYWHERE, "long", "a mebibyte", "empty", "line"):
             cases[f"key: {what}"] = submit(key=text)
         if what in NOT_ALLOWED_ANYWHERE:
             cases |= {
-                f"hash: {what}": lambda t=bad: store.set_user("ann", NOW, password=t),
-                f"label: {what}": lambda t=bad: store.add_secret(
+                f"hash: {what}": lambda t=bad: db.users.update("ann", NOW, password=t),
+                f"label: {what}": lambda t=bad: db.secrets.create(
                     "ann", "token", "b" * 64, NOW, until=None, label=t
                 ),
-                f"ssh key: {what}": lambda t=bad: store.put_key("ann", "ssh", "x", t, NOW),
-                f"spec: {what}": lambda t=bad: store.save_definition(
+                f"ssh key: {what}": lambda t=bad: db.keys.put("ann", "ssh", "x", t, NOW),
+                f"spec: {what}": lambda t=bad: db.definitions.save(
                     "ann", Kind.TRAINING, "x", {"a": [t]}, NOW
                 ),
-                f"spec's key: {what}": lambda t=bad: store.save_definition(
+                f"spec's key: {what}": lambda t=bad: db.definitions.save(
                     "ann", Kind.TRAINING, "x", {t: 1}, NOW
                 ),
                 f"run's spec: {what}": submit(spec={"command": [text]}),
-                f"cursor of users: {what}": lambda t=bad: store.users(after=t),
-                f"cursor of runs: {what}": lambda t=bad: store.runs(after=t),
-                f"audit of: {what}": lambda t=bad: store.audit(who=t),
-                f"charges of: {what}": lambda t=bad: store.charges(run=t),
+                f"cursor of users: {what}": lambda t=bad: db.users.list(after=t),
+                f"cursor of runs: {what}": lambda t=bad: db.runs.list(after=t),
+                f"audit of: {what}": lambda t=bad: db.audit.list(who=t),
+                f"charges of: {what}": lambda t=bad: db.charges.list(run=t),
             }
     for what, number in NUMBERS.items():
         for part in range(3):
@@ -94,36 +94,38 @@ def doing(world):
             amounts[part] = number
             cases |= {
                 f"asks {part}: {what}": submit(asks=Resources(*amounts)),
-                f"quota {part}: {what}": lambda a=tuple(amounts): store.set_quota("vision", Quota(*a), NOW),
-                f"new quota {part}: {what}": lambda a=tuple(amounts): store.add_group("new", Quota(*a), NOW),
-                f"queue's quota {part}: {what}": lambda a=tuple(amounts): store.put_queue(
+                f"quota {part}: {what}": lambda a=tuple(amounts): db.groups.set_quota(
+                    "vision", Quota(*a), NOW
+                ),
+                f"new quota {part}: {what}": lambda a=tuple(amounts): db.groups.create("new", Quota(*a), NOW),
+                f"queue's quota {part}: {what}": lambda a=tuple(amounts): db.queues.put(
                     "q", NOW, quota=Quota(*a)
                 ),
             }
-        cases[f"storage: {what}"] = lambda n=number: store.set_quota("vision", Quota(9, 9, 9, n), NOW)
+        cases[f"storage: {what}"] = lambda n=number: db.groups.set_quota("vision", Quota(9, 9, 9, n), NOW)
         cases[f"priority: {what}"] = submit(priority=number)
         if what != "bool":
-            cases[f"queue's priority: {what}"] = lambda n=number: store.put_queue("q", NOW, priority=n)
-            cases[f"slots: {what}"] = lambda n=number: store.put_pool(Pool("", "p", True, {}, gpu_slots=n))
+            cases[f"queue's priority: {what}"] = lambda n=number: db.queues.put("q", NOW, priority=n)
+            cases[f"slots: {what}"] = lambda n=number: db.pools.put(Pool("", "p", True, {}, gpu_slots=n))
     for limit in (0, -1, 1001, 2**70):
         cases |= {
-            f"runs, {limit}": lambda n=limit: store.runs(limit=n),
-            f"users, {limit}": lambda n=limit: store.users(limit=n),
-            f"waiting, {limit}": lambda n=limit: store.waiting(n),
-            f"charges, {limit}": lambda n=limit: store.charges(limit=n),
+            f"runs, {limit}": lambda n=limit: db.runs.list(limit=n),
+            f"users, {limit}": lambda n=limit: db.users.list(limit=n),
+            f"waiting, {limit}": lambda n=limit: db.runs.waiting(n),
+            f"charges, {limit}": lambda n=limit: db.charges.list(limit=n),
         }
     for what, at in (("no zone", NAIVE), ("end of time", LAST)):
         cases |= {
-            f"user at {what}": lambda t=at: store.add_user("eve", "e@example.org", "h", t),
-            f"group at {what}": lambda t=at: store.add_group("new", Quota(), t),
-            f"definition at {what}": lambda t=at: store.save_definition("ann", Kind.TRAINING, "x", {}, t),
+            f"user at {what}": lambda t=at: db.users.create("eve", "e@example.org", "h", t),
+            f"group at {what}": lambda t=at: db.groups.create("new", Quota(), t),
+            f"definition at {what}": lambda t=at: db.definitions.save("ann", Kind.TRAINING, "x", {}, t),
             f"submit at {what}": submit(now=at),
-            f"stop at {what}": lambda t=at: store.stop(run.id, t, by="ann"),
-            f"finish at {what}": lambda t=at: store.finish(run.id, Outcome.FAILED, "", t),
-            f"token until {what}": lambda t=at: store.add_secret("ann", "token", "b" * 64, NOW, until=t),
-            f"usage until {what}": lambda t=at: store.usage(NOW, t, now=t),
-            f"message done at {what}": lambda t=at: store.done([1], t),
-            f"log at {what}": lambda t=at: store.write_audit(
+            f"stop at {what}": lambda t=at: db.runs.stop(run.id, t, by="ann"),
+            f"finish at {what}": lambda t=at: db.runs.finish(run.id, Outcome.FAILED, "", t),
+            f"token until {what}": lambda t=at: db.secrets.create("ann", "token", "b" * 64, NOW, until=t),
+            f"usage until {what}": lambda t=at: db.charges.usage(NOW, t, now=t),
+            f"message done at {what}": lambda t=at: db.outbox.complete([1], t),
+            f"log at {what}": lambda t=at: db.audit.write(
                 t, who="a", action="b", object="c", outcome="d", address="e", detail={}
             ),
         }
@@ -138,33 +140,33 @@ def doing(world):
         "bytes": {"a": b"x"},
         "a set": {"a": {1}},
     }.items():
-        cases[f"spec: {what}"] = lambda s=spec: store.save_definition("ann", Kind.TRAINING, "x", s, NOW)
+        cases[f"spec: {what}"] = lambda s=spec: db.definitions.save("ann", Kind.TRAINING, "x", s, NOW)
         cases[f"run's spec: {what}"] = submit(spec=spec)
     return cases | {
-        "another's token": lambda: store.end_secret("bob", secret),
-        "a run as a definition": lambda: store.definition(run.id),
-        "a definition as a run": lambda: store.run(definition),
-        "a run as a user": lambda: store.user(run.id),
-        "a user as a group": lambda: store.add_member(store.user("ann").id, "bob", NOW),
+        "another's token": lambda: db.secrets.delete("bob", secret),
+        "a run as a definition": lambda: db.definitions.get(run.id),
+        "a definition as a run": lambda: db.runs.get(definition),
+        "a run as a user": lambda: db.users.get(run.id),
+        "a user as a group": lambda: db.groups.add_member(db.users.get("ann").id, "bob", NOW),
         "an attempt before the first": lambda: (
-            store.restart(run.id, -1, NOW) and store.restart(run.id, 5, NOW)
+            db.runs.restart(run.id, -1, NOW) and db.runs.restart(run.id, 5, NOW)
         ),
-        "long hash": lambda: store.set_user("ann", NOW, password="x" * 501),
-        "long label": lambda: store.add_secret("ann", "token", "b" * 64, NOW, until=None, label="x" * 201),
-        "long key": lambda: store.put_key("ann", "ssh", "x", "y" * 20_001, NOW),
+        "long hash": lambda: db.users.update("ann", NOW, password="x" * 501),
+        "long label": lambda: db.secrets.create("ann", "token", "b" * 64, NOW, until=None, label="x" * 201),
+        "long key": lambda: db.keys.put("ann", "ssh", "x", "y" * 20_001, NOW),
     }
 
 
-def content(store):
+def content(db):
     """Return all rows of all tables."""
-    with store.engine.connect() as connection:
+    with db.engine.connect() as connection:
         return {t.name: sorted(map(str, connection.execute(select(t)))) for t in metadata.sorted_tables}
 
 
 def test_bad_input_is_refused_and_changes_nothing(world):
     cases = doing(world)
     assert len(cases) >= 300
-    wrong, before = {}, content(world.store)
+    wrong, before = {}, content(world.db)
     for name, call in cases.items():
         try:
             answer = call()
@@ -180,15 +182,15 @@ def test_bad_input_is_refused_and_changes_nothing(world):
             wrong[name] = repr(error)[:200]
         else:
             wrong[name] = f"accepted: {answer!r}"[:200]
-        if (after := content(world.store)) != before:
+        if (after := content(world.db)) != before:
             wrong[name] = f"{wrong.get(name, '')} changed the database"
             before = after
     assert wrong == {}
 
 
 def test_amounts_without_limit_are_still_counted_exactly(world):
-    world.store.set_quota("vision", Quota(None, None, None), NOW)
+    world.db.groups.set_quota("vision", Quota(None, None, None), NOW)
     most = Resources(2**53, 2**53, 2**53)
     for _ in range(3):
         world.running(most)
-    assert world.store.group("vision").used == most.times(3)
+    assert world.db.groups.get("vision").used == most.times(3)

@@ -12,36 +12,36 @@ DAY = 86_400
 
 def test_usage_is_amount_times_seconds_within_the_stretch(world):
     run = world.running(Resources(2, 1500, 2**30), at=later(-100))
-    world.store.finish(run.id, Outcome.SUCCEEDED, "", later(50))
-    (whole,) = world.store.usage(later(-1000), later(1000), now=later(1000))
+    world.db.runs.finish(run.id, Outcome.SUCCEEDED, "", later(50))
+    (whole,) = world.db.charges.usage(later(-1000), later(1000), now=later(1000))
     assert (whole.user, whole.group, whole.runs) == ("ann", "vision", 1)
     assert (whole.gpu_seconds, whole.cpu_seconds, whole.memory_seconds) == (300, 225_000, 150 * 2**30)
-    (part,) = world.store.usage(NOW, later(20), now=later(1000))
+    (part,) = world.db.charges.usage(NOW, later(20), now=later(1000))
     assert part.gpu_seconds == 40
-    assert world.store.usage(later(51), later(60), now=later(1000)) == []
+    assert world.db.charges.usage(later(51), later(60), now=later(1000)) == []
 
 
 def test_an_open_charge_counts_until_now_and_not_into_the_future(world):
     world.running(at=NOW)
-    (usage,) = world.store.usage(NOW, later(DAY), now=later(10))
+    (usage,) = world.db.charges.usage(NOW, later(DAY), now=later(10))
     assert usage.gpu_seconds == 10
-    (usage,) = world.store.usage(NOW, later(DAY), now=later(2 * DAY))
+    (usage,) = world.db.charges.usage(NOW, later(DAY), now=later(2 * DAY))
     assert usage.gpu_seconds == DAY
 
 
 def test_usage_is_told_by_user_and_group(world):
-    world.store.add_group("speech", ROOM, NOW)
+    world.db.groups.create("speech", ROOM, NOW)
     world.person("bob", "speech", "vision")
     world.running(owner="ann")
     world.running(owner="bob")
-    world.store.set_default_group("bob", "vision")
+    world.db.users.set_default_group("bob", "vision")
     for _ in range(2):
         world.running(owner="bob")
 
     def used(**wanted):
         return [
             (u.user, u.group, u.runs, u.gpu_seconds)
-            for u in world.store.usage(NOW, later(10), now=later(10), **wanted)
+            for u in world.db.charges.usage(NOW, later(10), now=later(10), **wanted)
         ]
 
     assert used() == [("ann", "vision", 1, 10), ("bob", "speech", 1, 10), ("bob", "vision", 2, 20)]
@@ -50,10 +50,10 @@ def test_usage_is_told_by_user_and_group(world):
 
 
 def test_large_amounts_over_a_year_are_counted(world):
-    world.store.set_quota("vision", type(ROOM)(None, None, None), NOW)
+    world.db.groups.set_quota("vision", type(ROOM)(None, None, None), NOW)
     run = world.running(Resources(512, 10**6, 2**46), at=NOW)
-    world.store.finish(run.id, Outcome.SUCCEEDED, "", later(365 * DAY))
-    (usage,) = world.store.usage(NOW, later(366 * DAY), now=later(366 * DAY))
+    world.db.runs.finish(run.id, Outcome.SUCCEEDED, "", later(365 * DAY))
+    (usage,) = world.db.charges.usage(NOW, later(366 * DAY), now=later(366 * DAY))
     assert usage.gpu_seconds == 512 * 365 * DAY
     assert usage.memory_seconds == 2**46 * 365 * DAY
 
@@ -61,26 +61,26 @@ def test_large_amounts_over_a_year_are_counted(world):
 def test_milliseconds_count(world):
     for _ in range(4):
         run = world.running(at=NOW)
-        world.store.finish(run.id, Outcome.SUCCEEDED, "", later(0.25))
-    (usage,) = world.store.usage(NOW, later(10), now=later(10))
+        world.db.runs.finish(run.id, Outcome.SUCCEEDED, "", later(0.25))
+    (usage,) = world.db.charges.usage(NOW, later(10), now=later(10))
     assert (usage.runs, usage.gpu_seconds) == (4, 1)
 
 
 def test_charges_come_oldest_first_and_by_what_is_asked(world):
     runs = [world.running(at=later(n)) for n in range(4)]
-    world.store.finish(runs[0].id, Outcome.SUCCEEDED, "", later(9))
-    assert [c.run for c in world.store.charges()] == [r.id for r in runs]
-    assert [c.run for c in world.store.charges(open_only=True)] == [r.id for r in runs[1:]]
-    assert [c.run for c in world.store.charges(run=runs[2].id)] == [runs[2].id]
-    first = world.store.charges(limit=2)
-    assert [c.run for c in world.store.charges(after=first[-1].id)] == [r.id for r in runs[2:]]
-    assert world.store.charges(group="vision", open_only=True)[0].amount == ONE
+    world.db.runs.finish(runs[0].id, Outcome.SUCCEEDED, "", later(9))
+    assert [c.run for c in world.db.charges.list()] == [r.id for r in runs]
+    assert [c.run for c in world.db.charges.list(open_only=True)] == [r.id for r in runs[1:]]
+    assert [c.run for c in world.db.charges.list(run=runs[2].id)] == [runs[2].id]
+    first = world.db.charges.list(limit=2)
+    assert [c.run for c in world.db.charges.list(after=first[-1].id)] == [r.id for r in runs[2:]]
+    assert world.db.charges.list(group="vision", open_only=True)[0].amount == ONE
 
 
 def test_a_stretch_that_ends_before_it_begins_is_refused(world):
-    assert code(world.store.usage, NOW, NOW, now=NOW) == (422, "time-order")
+    assert code(world.db.charges.usage, NOW, NOW, now=NOW) == (422, "time-order")
     naive = NOW.replace(tzinfo=None)
-    assert code(world.store.usage, naive, later(1), now=NOW) == (422, "time-without-zone")
+    assert code(world.db.charges.usage, naive, later(1), now=NOW) == (422, "time-without-zone")
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,19 @@ def test_a_stretch_that_ends_before_it_begins_is_refused(world):
 )
 def test_the_data_base_itself_refuses_to_bend_what_was(world, statement):
     run, _ = world.running(), world.running()
-    world.store.finish(run.id, Outcome.FAILED, "", later(5))
-    world.store.write_audit(NOW, who="ann", action="stop", object="x", outcome="ok", address="::1", detail={})
-    before = world.store.charges(), world.store.audit(), world.store.group("vision"), world.store.run(run.id)
-    with pytest.raises(exc.DBAPIError), world.store.engine.begin() as connection:
+    world.db.runs.finish(run.id, Outcome.FAILED, "", later(5))
+    world.db.audit.write(NOW, who="ann", action="stop", object="x", outcome="ok", address="::1", detail={})
+    before = (
+        world.db.charges.list(),
+        world.db.audit.list(),
+        world.db.groups.get("vision"),
+        world.db.runs.get(run.id),
+    )
+    with pytest.raises(exc.DBAPIError), world.db.engine.begin() as connection:
         connection.execute(text(statement))
     assert before == (
-        world.store.charges(),
-        world.store.audit(),
-        world.store.group("vision"),
-        world.store.run(run.id),
+        world.db.charges.list(),
+        world.db.audit.list(),
+        world.db.groups.get("vision"),
+        world.db.runs.get(run.id),
     )

@@ -16,8 +16,7 @@ from sqlalchemy import select
 
 from ava.db import data_set_locks as holding
 from ava.db.database import open_database
-from ava.db.tables import runs
-from ava.db.tables_folders import data_sets, holds
+from ava.db.tables import data_sets, holds, runs
 from ava.domain.model import Kind, Outcome, Phase
 from ava.domain.problems import ApiError
 from tests.unit.ava import migrated_database
@@ -39,15 +38,15 @@ class HoldsMachine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.store = open_database(self.url())
-        self.world = World(self.store)
+        self.db = open_database(self.url())
+        self.world = World(self.db)
         self.world.person("bob", "vision")
-        self.ids = {n: self.store.add_data_set("ann", n, {"kind": "folder"}, NOW).id for n in SETS}
-        self.crasher = Crasher(self.store.engine)
+        self.ids = {n: self.db.data_sets.create("ann", n, {"kind": "folder"}, NOW).id for n in SETS}
+        self.crasher = Crasher(self.db.engine)
         self.number = 0
 
     def teardown(self):
-        self.store.close()
+        self.db.close()
 
     def do(self, crash, call, *args, **kwargs):
         """Do something that may die anywhere; what it was refused for is no matter here."""
@@ -63,40 +62,40 @@ class HoldsMachine(RuleBasedStateMachine):
     def submit(self, owner, named, crash):
         self.number += 1
         spec = SPEC | {"data_sets": [{"name": self.ids[n], "write": w} for n, w in named.items()]}
-        definition = self.store.save_definition(owner, Kind.TRAINING, f"t{self.number}", spec, NOW).id
+        definition = self.db.definitions.save(owner, Kind.TRAINING, f"t{self.number}", spec, NOW).id
         options = {"asks": ONE, "spec": spec, "queue": "default", "priority": 50, "cluster": "default"}
-        self.do(crash, self.store.submit, definition, f"k{self.number}", NOW, **options)
-        found = self.store.runs(definition=definition).items
+        self.do(crash, self.db.runs.create, definition, f"k{self.number}", NOW, **options)
+        found = self.db.runs.list(definition=definition).items
         return found[0].id if found else multiple()
 
     @rule(run=made, crash=CRASHES)
     def admit(self, run, crash):
-        self.do(crash, self.store.admit, run, NOW)
+        self.do(crash, self.db.runs.admit, run, NOW)
 
     @rule(run=made, crash=CRASHES)
     def stop(self, run, crash):
-        self.do(crash, self.store.stop, run, NOW, by="ann")
+        self.do(crash, self.db.runs.stop, run, NOW, by="ann")
 
     @rule(run=made, crash=CRASHES)
     def finish(self, run, crash):
-        self.do(crash, self.store.finish, run, Outcome.SUCCEEDED, "", NOW)
+        self.do(crash, self.db.runs.finish, run, Outcome.SUCCEEDED, "", NOW)
 
     @rule(name=st.sampled_from(SETS), on=st.booleans(), crash=CRASHES)
     def share(self, name, on, crash):
         if on:
-            self.do(crash, self.store.share, self.ids[name], "user", "bob", NOW)
+            self.do(crash, self.db.data_sets.share, self.ids[name], "user", "bob", NOW)
         else:
-            self.do(crash, self.store.unshare, self.ids[name], "user", "bob")
+            self.do(crash, self.db.data_sets.unshare, self.ids[name], "user", "bob")
 
     @rule(name=st.sampled_from(SETS), crash=CRASHES)
     def delete(self, name, crash):
         """Whatever comes of it, a run that is admitted keeps what it has; a new one takes the name."""
-        self.do(crash, self.store.delete_data_set, self.ids[name], NOW)
-        self.ids[name] = self.store.add_data_set("ann", name, {"kind": "folder"}, NOW).id
+        self.do(crash, self.db.data_sets.delete, self.ids[name], NOW)
+        self.ids[name] = self.db.data_sets.create("ann", name, {"kind": "folder"}, NOW).id
 
     @invariant()
     def one_writes_or_many_read_and_each_is_an_admitted_run(self):
-        with self.store.engine.connect() as connection:
+        with self.db.engine.connect() as connection:
             having: dict[str, list[bool]] = {}
             query = select(holds, runs.c.phase).join(runs, runs.c.id == holds.c.run)
             for row in connection.execute(query):
@@ -145,29 +144,29 @@ def test_a_database_that_forgets_a_part_of_it_is_found_out(tmp_path, monkeypatch
         tried(tmp_path, 50)
 
 
-def test_readers_that_come_after_a_waiting_writer_wait_for_it(store):
-    world = World(store)
-    id = store.add_data_set("ann", "d", {"kind": "folder"}, NOW).id
+def test_readers_that_come_after_a_waiting_writer_wait_for_it(db):
+    world = World(db)
+    id = db.data_sets.create("ann", "d", {"kind": "folder"}, NOW).id
     count = iter(range(99))
 
     def named(write, priority=50):
         spec = SPEC | {"data_sets": [{"name": id, "write": write}]}
         n = next(count)
-        definition = store.save_definition("ann", Kind.TRAINING, f"t{n}", spec, NOW).id
+        definition = db.definitions.save("ann", Kind.TRAINING, f"t{n}", spec, NOW).id
         options = {"asks": ONE, "spec": spec, "queue": "default", "priority": priority, "cluster": "default"}
-        return store.submit(definition, f"k{n}", NOW, **options).id
+        return db.runs.create(definition, f"k{n}", NOW, **options).id
 
     first = named(False)
-    assert store.admit(first, NOW) == ()
+    assert db.runs.admit(first, NOW) == ()
     writer = named(True)
-    refused = store.admit(writer, NOW)
+    refused = db.runs.admit(writer, NOW)
     assert [p.code for p in refused] == ["data-set-in-use"]
-    store.waits_for(writer, refused)
+    db.runs.set_waits_for(writer, refused)
     later, urgent = named(False), named(False, priority=90)
-    assert [p.code for p in store.admit(later, NOW)] == ["data-set-behind"]
-    assert store.admit(urgent, NOW) == ()
+    assert [p.code for p in db.runs.admit(later, NOW)] == ["data-set-behind"]
+    assert db.runs.admit(urgent, NOW) == ()
     for run in (first, urgent):
-        store.finish(run, Outcome.SUCCEEDED, "", NOW)
-    assert store.admit(writer, NOW) == ()
-    assert [p.code for p in store.admit(later, NOW)] == ["data-set-in-use"]
+        db.runs.finish(run, Outcome.SUCCEEDED, "", NOW)
+    assert db.runs.admit(writer, NOW) == ()
+    assert [p.code for p in db.runs.admit(later, NOW)] == ["data-set-in-use"]
     assert world

@@ -26,20 +26,20 @@ def test_what_is_no_url_is_refused(url):
 def test_a_database_in_memory_is_ready_and_gone_when_it_is_closed():
     first = open_database("sqlite://")
     World(first)
-    assert first.user("ann").name == "ann"
+    assert first.users.get("ann").name == "ann"
     second = open_database("sqlite://")
-    assert second.users().items == ()
-    for store in (first, second):
-        store.close()
+    assert second.users.list().items == ()
+    for db in (first, second):
+        db.close()
 
 
 def test_a_data_base_that_is_not_there_is_told_when_it_is_asked(tmp_path):
-    store = open_database(f"sqlite:///{tmp_path}/nothing/database.db")
-    assert code(store.users) == (503, "database-unavailable")
-    store.close()
+    db = open_database(f"sqlite:///{tmp_path}/nothing/database.db")
+    assert code(db.users.list) == (503, "database-unavailable")
+    db.close()
 
 
 def test_a_data_base_without_tables_is_told(tmp_path):
-    store = open_database(f"sqlite:///{tmp_path}/database.db")
-    assert code(store.users) == (503, "database-unavailable")
-    store.close()
+    db = open_database(f"sqlite:///{tmp_path}/database.db")
+    assert code(db.users.list) == (503, "database-unavailable")
+    db.close()

@@ -26,8 +26,8 @@ MANY = 40
 
 
 def submit(world, number, spec=SPEC, definition=None):
-    id = definition or world.store.save_definition("ann", Kind.TRAINING, f"t{number}", SPEC, NOW).id
-    return world.store.submit(
+    id = definition or world.db.definitions.save("ann", Kind.TRAINING, f"t{number}", SPEC, NOW).id
+    return world.db.runs.create(
         id, f"k{number}", NOW, asks=ONE, spec=spec, queue="default", priority=50, cluster="default"
     )
 
@@ -64,7 +64,7 @@ def test_a_definition_has_a_largest_size_wherever_it_is_kept(world, change, fits
     spec = SPEC | change
 
     def keep():
-        return world.store.save_definition("ann", Kind.TRAINING, "a", spec, NOW)
+        return world.db.definitions.save("ann", Kind.TRAINING, "a", spec, NOW)
 
     def run():
         return submit(world, 0, spec, world.definition())
@@ -77,10 +77,10 @@ def test_a_definition_has_a_largest_size_wherever_it_is_kept(world, change, fits
 
 def test_a_service_takes_no_larger_one_either(world):
     service = SPEC | {"env": {}, "roles": [{"replicas": 1, "each": {}}], "queue": "default"}
-    id = world.store.save_definition("ann", Kind.SERVICE, "s", service, NOW).id
+    id = world.db.definitions.save("ann", Kind.SERVICE, "s", service, NOW).id
     run = submit(world, 0, service, id)
     larger = service | {"env": {f"V{i}": "x" * 4096 for i in range(16)}}
-    assert code(world.store.update_service, run.id, larger, NOW) == (422, "definition-too-large")
+    assert code(world.db.model_services.update, run.id, larger, NOW) == (422, "definition-too-large")
 
 
 def test_a_user_has_so_many_definitions_and_may_go_on_when_one_is_deleted(world, monkeypatch):
@@ -88,7 +88,7 @@ def test_a_user_has_so_many_definitions_and_may_go_on_when_one_is_deleted(world,
     ids = [world.definition(name=f"t{i}") for i in range(3)]
     assert code(world.definition, name="t3") == (409, "too-many-definitions")
     world.definition(name="t2")  # what is there may be stored again
-    world.store.delete_definition(ids[0], NOW)
+    world.db.definitions.delete(ids[0], NOW)
     world.definition(name="t3")
     world.person("bob", "vision")
     world.definition("bob", name="t3")
@@ -97,12 +97,12 @@ def test_a_user_has_so_many_definitions_and_may_go_on_when_one_is_deleted(world,
 def test_lists_and_the_queue_read_outlines(world):
     runs = [submit(world, i) for i in range(MANY)]
     for run in runs[: MANY // 4]:
-        world.store.admit(run.id, NOW)
+        world.db.runs.admit(run.id, NOW)
     for read in (
-        lambda: world.store.definitions(limit=500).items,
-        lambda: world.store.runs(limit=500).items,
-        lambda: world.store.waiting(),
-        lambda: world.store.active(),
+        lambda: world.db.definitions.list(limit=500).items,
+        lambda: world.db.runs.list(limit=500).items,
+        lambda: world.db.runs.waiting(),
+        lambda: world.db.runs.active(),
     ):
         read()
         found, taken = peak(read)
@@ -110,8 +110,8 @@ def test_lists_and_the_queue_read_outlines(world):
         assert all(one.spec == outline.outline(SPEC) for one in found)
     role = {"name": "worker", "replicas": 2, "each": {"gpu": 1}, "policy": "abort"}
     assert found[0].spec["roles"] == [role] and "env" not in found[0].spec
-    assert world.store.run(runs[0].id).spec == world.store.definition(runs[0].definition).spec == SPEC
-    (one,) = world.store.definitions(name="t1", whole=True).items
+    assert world.db.runs.get(runs[0].id).spec == world.db.definitions.get(runs[0].definition).spec == SPEC
+    (one,) = world.db.definitions.list(name="t1", whole=True).items
     assert one.spec == SPEC
 
 
@@ -121,16 +121,16 @@ def test_outlines_follow_every_change(world):
         "roles": [{"replicas": 1, "each": {}}],
         "serving": {"access": "group"},
     }
-    id = world.store.save_definition("ann", Kind.SERVICE, "s", service, NOW).id
+    id = world.db.definitions.save("ann", Kind.SERVICE, "s", service, NOW).id
     run = submit(world, 0, service, id)
-    world.store.admit(run.id, NOW)
-    world.store.scale_service(run.id, 3, NOW)
-    assert world.store.active()[0].spec["roles"][0]["replicas"] == 3
-    world.store.update_service(run.id, service | {"image": "other", "serving": {"access": "public"}}, NOW)
-    now = world.store.runs().items[0].spec
+    world.db.runs.admit(run.id, NOW)
+    world.db.model_services.scale(run.id, 3, NOW)
+    assert world.db.runs.active()[0].spec["roles"][0]["replicas"] == 3
+    world.db.model_services.update(run.id, service | {"image": "other", "serving": {"access": "public"}}, NOW)
+    now = world.db.runs.list().items[0].spec
     assert (now["image"], now["serving"]) == ("other", {"access": "public"})
-    world.store.save_definition("ann", Kind.SERVICE, "s", service | {"image": "new"}, NOW, replace=True)
-    assert world.store.definitions().items[0].spec["image"] == "new"
+    world.db.definitions.save("ann", Kind.SERVICE, "s", service | {"image": "new"}, NOW, replace=True)
+    assert world.db.definitions.list().items[0].spec["image"] == "new"
 
 
 @pytest.mark.parametrize(

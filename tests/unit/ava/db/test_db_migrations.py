@@ -102,19 +102,19 @@ def empty(tmp_path):
 
 
 def upgrade(url, revision):
-    store = open_database(url)
-    with store.engine.execution_options(**{WRITES: True}).begin() as connection:
+    db = open_database(url)
+    with db.engine.execution_options(**{WRITES: True}).begin() as connection:
         command.upgrade(config({"connection": connection}), revision)
-    store.close()
+    db.close()
 
 
 def write(url, revision):
-    store = open_database(url)
-    then = THEN.partition("+")[0] if store.engine.dialect.name == "sqlite" else THEN
-    with store.engine.begin() as connection:
+    db = open_database(url)
+    then = THEN.partition("+")[0] if db.engine.dialect.name == "sqlite" else THEN
+    with db.engine.begin() as connection:
         for statement in WRITTEN[revision]:
             connection.execute(text(statement), {"then": then} if ":then" in statement else {})
-    store.close()
+    db.close()
 
 
 def test_there_is_one_line_of_revisions_and_no_way_back():
@@ -134,44 +134,44 @@ def test_what_was_written_at_a_revision_is_there_after_the_next(empty, last):
     assert revisions(empty) == (ORDER[last - 1], ORDER[-1])
     migrate(empty)
     assert revisions(empty) == (ORDER[-1], ORDER[-1])
-    store = open_database(empty)
-    ann = store.user("ann")
+    db = open_database(empty)
+    ann = db.users.get("ann")
     assert (ann.uid, ann.admin, ann.state, ann.default_group) == (20002, True, UserState.ACTIVE, "vision")
-    assert store.group("vision").quota == Quota(4, None, None)
-    (definition,) = store.definitions(owner="ann", kind=Kind.TRAINING).items
+    assert db.groups.get("vision").quota == Quota(4, None, None)
+    (definition,) = db.definitions.list(owner="ann", kind=Kind.TRAINING).items
     assert definition.spec == {"image": "x"} and definition.created == later(0)
-    assert store.definition(definition.id).spec == {"image": "x", "env": {"A": "b"}}
-    assert store.pools()[0].selector == {"a": "b"} and store.queues()[0].pool == "gpus"
-    assert store.add_user("bob", "bob@example.org", "h", later(1)).uid == 20005
+    assert db.definitions.get(definition.id).spec == {"image": "x", "env": {"A": "b"}}
+    assert db.pools.list()[0].selector == {"a": "b"} and db.queues.list()[0].pool == "gpus"
+    assert db.users.create("bob", "bob@example.org", "h", later(1)).uid == 20005
     if last >= 2:
-        assert store.run("r1aaaaaaaaaaa").phase is Phase.ADMITTED
-        store.finish("r1aaaaaaaaaaa", Outcome.SUCCEEDED, "", later(60))
-        assert store.group("vision").used == Resources()
-        assert store.charges()[0].amount == ONE and store.charges()[0].ended == later(60)
+        assert db.runs.get("r1aaaaaaaaaaa").phase is Phase.ADMITTED
+        db.runs.finish("r1aaaaaaaaaaa", Outcome.SUCCEEDED, "", later(60))
+        assert db.groups.get("vision").used == Resources()
+        assert db.charges.list()[0].amount == ONE and db.charges.list()[0].ended == later(60)
         # What was charged by a release before is billed as it was: from admission on.
-        (usage,) = store.usage(later(0), later(90), now=later(90))
-        assert (usage.gpu_seconds, usage.reserved.gpu) == (60, 60) and store.run(
+        (usage,) = db.charges.usage(later(0), later(90), now=later(90))
+        assert (usage.gpu_seconds, usage.reserved.gpu) == (60, 60) and db.runs.get(
             "r1aaaaaaaaaaa"
         ).started == later(0)
     if last >= 3:
-        assert store.open_messages(Topic.OPERATOR)[0].kind == "run-admitted"
-        assert store.audit(who="ann").items[0]["action"] == "submit"
-        assert store.keys("ann", "ssh") == {"laptop": "ssh-x"}
-    store.close()
+        assert db.outbox.list_open(Topic.OPERATOR)[0].kind == "run-admitted"
+        assert db.audit.list(who="ann").items[0]["action"] == "submit"
+        assert db.keys.list("ann", "ssh") == {"laptop": "ssh-x"}
+    db.close()
 
 
 def test_migrating_again_changes_nothing(url):
-    store = open_database(url)
-    world = World(store)
+    db = open_database(url)
+    world = World(db)
     run = world.running()
-    before = store.group("vision"), store.run(run.id), store.charges()
+    before = db.groups.get("vision"), db.runs.get(run.id), db.charges.list()
     migrate(url)
-    assert before == (store.group("vision"), store.run(run.id), store.charges())
-    store.close()
+    assert before == (db.groups.get("vision"), db.runs.get(run.id), db.charges.list())
+    db.close()
 
 
-def test_the_tables_are_those_that_the_code_thinks_of(store):
-    with store.engine.connect() as connection:
+def test_the_tables_are_those_that_the_code_thinks_of(db):
+    with db.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
 
@@ -208,20 +208,20 @@ def test_a_migration_that_fails_leaves_what_was_there(empty, monkeypatch):
     monkeypatch.undo()
     assert revisions(empty)[0] == ORDER[0]
     migrate(empty)
-    store = open_database(empty)
-    assert store.user("ann").uid == 20002
-    store.close()
+    db = open_database(empty)
+    assert db.users.get("ann").uid == 20002
+    db.close()
 
 
 def test_an_upgrade_keeps_addresses_confirmed_but_those_of_accounts_that_wait_for_approval(empty):
     upgrade(empty, "0018")
-    store = open_database(empty)
+    db = open_database(empty)
     row = (
         "INSERT INTO users (name, id, email, password, uid, admin, state, created)"
         " VALUES ('{0}', 'u-{0}', '{0}@example.org', 'hash', {1}, false, '{2}', '2026-11-24 12:00:00.000000')"
     )
     people = [("ann", "active"), ("dan", "disabled"), ("eve", "pending"), ("mia", "pending")]
-    with store.engine.begin() as connection:
+    with db.engine.begin() as connection:
         for n, (name, state) in enumerate(people):
             connection.execute(text(row.format(name, 30000 + n, state)))
         connection.execute(
@@ -230,8 +230,8 @@ def test_an_upgrade_keeps_addresses_confirmed_but_those_of_accounts_that_wait_fo
                 " VALUES ('https://id', 's', 'mia', '2026-11-24 12:00:00.000000')"
             )
         )
-    store.close()
+    db.close()
     upgrade(empty, "0019")
-    store = open_database(empty)
-    assert {u.name for u in store.users().items if u.email_confirmed is not None} == {"ann", "dan", "mia"}
-    store.close()
+    db = open_database(empty)
+    assert {u.name for u in db.users.list().items if u.email_confirmed is not None} == {"ann", "dan", "mia"}
+    db.close()

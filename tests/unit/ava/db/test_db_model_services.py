@@ -24,38 +24,38 @@ def spec(replicas=2, image="model:1", scaling=None, **more):
 
 
 @pytest.fixture
-def world(store):
-    return World(store)
+def world(db):
+    return World(db)
 
 
 def submitted(world, said=None, name="serve"):
     said = said or spec()
-    definition = world.store.save_definition("ann", Kind.SERVICE, name, said, NOW, replace=True)
+    definition = world.db.definitions.save("ann", Kind.SERVICE, name, said, NOW, replace=True)
     asks = ONE.times(said["roles"][0]["replicas"])
-    return world.store.submit(
+    return world.db.runs.create(
         definition.id, f"k-{name}", NOW, asks=asks, spec=said, queue="default", priority=50, cluster="default"
     )
 
 
 def running(world, said=None, name="serve"):
     run = submitted(world, said, name)
-    assert world.store.admit(run.id, NOW) == ()
+    assert world.db.runs.admit(run.id, NOW) == ()
     return run.id
 
 
-def books(store, run):
+def books(db, run):
     """Return what is charged now for a run; group and queue say the same."""
-    (charge,) = store.charges(run=run, open_only=True)
-    assert store.run(run).asks == charge.amount
-    assert store.group("vision").used == store.queues()[0].used
+    (charge,) = db.charges.list(run=run, open_only=True)
+    assert db.runs.get(run).asks == charge.amount
+    assert db.groups.get("vision").used == db.queues.list()[0].used
     return charge.amount
 
 
 def test_a_service_has_one_run(world):
     running(world)
     assert code(
-        world.store.submit,
-        world.store.definitions(kind=Kind.SERVICE).items[0].id,
+        world.db.runs.create,
+        world.db.definitions.list(kind=Kind.SERVICE).items[0].id,
         "other",
         NOW,
         asks=ONE,
@@ -67,75 +67,75 @@ def test_a_service_has_one_run(world):
 
 
 def test_another_definition_is_another_revision_and_the_settled_one_takes_it_back(world):
-    store, run = world.store, running(world)
-    assert store.update_service(run, spec(), later(1)).attempt == 0
-    after = store.update_service(run, spec(image="model:2"), later(2))
+    db, run = world.db, running(world)
+    assert db.model_services.update(run, spec(), later(1)).attempt == 0
+    after = db.model_services.update(run, spec(image="model:2"), later(2))
     assert (after.attempt, after.spec["image"]) == (1, "model:2")
-    assert (store.service(run).target, store.service(run).settled) == (1, 0)
-    assert store.revision(run, 0)["image"] == "model:1"
-    assert store.update_service(run, spec(image="model:3"), later(3)).attempt == 2
-    assert store.update_service(run, spec(), later(4)).attempt == 0
-    store.settle_service(run, 2, later(5))
-    assert store.service(run).settled == 0
-    kinds = [m.kind for m in store.open_messages(Topic.OPERATOR) if m.object == run]
+    assert (db.model_services.get(run).target, db.model_services.get(run).settled) == (1, 0)
+    assert db.model_services.revision(run, 0)["image"] == "model:1"
+    assert db.model_services.update(run, spec(image="model:3"), later(3)).attempt == 2
+    assert db.model_services.update(run, spec(), later(4)).attempt == 0
+    db.model_services.settle(run, 2, later(5))
+    assert db.model_services.get(run).settled == 0
+    kinds = [m.kind for m in db.outbox.list_open(Topic.OPERATOR) if m.object == run]
     assert kinds == ["run-admitted"] * 4
 
 
 def test_more_replicas_make_no_revision_and_nothing_is_charged_before_the_operator_asks(world):
-    store, run = world.store, running(world)
-    after = store.update_service(run, spec(replicas=3), later(1))
-    assert (after.attempt, store.service(run).wanted) == (0, 3)
-    assert books(store, run) == ONE.times(2)
-    assert store.scale_service(run, 4, later(2)).wanted == 4
-    assert store.run(run).spec["roles"][0]["replicas"] == 4
-    assert books(store, run) == ONE.times(2)
+    db, run = world.db, running(world)
+    after = db.model_services.update(run, spec(replicas=3), later(1))
+    assert (after.attempt, db.model_services.get(run).wanted) == (0, 3)
+    assert books(db, run) == ONE.times(2)
+    assert db.model_services.scale(run, 4, later(2)).wanted == 4
+    assert db.runs.get(run).spec["roles"][0]["replicas"] == 4
+    assert books(db, run) == ONE.times(2)
 
 
 def test_a_change_of_what_is_charged_ends_one_charge_and_begins_another(world):
-    store, run = world.store, running(world)
-    assert store.recharge(run, ONE.times(4), later(10)) == ()
-    assert store.recharge(run, ONE.times(4), later(11)) == ()
-    assert store.recharge(run, ONE.times(1), later(20)) == ()
-    found = [(c.amount.gpu, c.began, c.ended) for c in store.charges(run=run)]
+    db, run = world.db, running(world)
+    assert db.model_services.recharge(run, ONE.times(4), later(10)) == ()
+    assert db.model_services.recharge(run, ONE.times(4), later(11)) == ()
+    assert db.model_services.recharge(run, ONE.times(1), later(20)) == ()
+    found = [(c.amount.gpu, c.began, c.ended) for c in db.charges.list(run=run)]
     assert found == [(2, NOW, later(10)), (4, later(10), later(20)), (1, later(20), None)]
-    assert books(store, run) == ONE
-    store.finish(run, Outcome.STOPPED, "", later(30))
-    assert store.group("vision").used == Resources()
-    assert [u.reserved.gpu for u in store.usage(NOW, later(99), now=later(99))] == [2 * 10 + 4 * 10 + 10]
+    assert books(db, run) == ONE
+    db.runs.finish(run, Outcome.STOPPED, "", later(30))
+    assert db.groups.get("vision").used == Resources()
+    assert [u.reserved.gpu for u in db.charges.usage(NOW, later(99), now=later(99))] == [2 * 10 + 4 * 10 + 10]
 
 
 def test_what_the_quota_has_no_room_for_changes_nothing(world):
-    store, run = world.store, running(world)
-    (problem,) = store.recharge(run, Resources(5, 2000, 2**31), later(10))
+    db, run = world.db, running(world)
+    (problem,) = db.model_services.recharge(run, Resources(5, 2000, 2**31), later(10))
     assert problem.code == "quota-used-up"
-    assert books(store, run) == ONE.times(2)
-    assert len(store.charges(run=run)) == 1
+    assert books(db, run) == ONE.times(2)
+    assert len(db.charges.list(run=run)) == 1
 
 
 def test_growth_comes_after_an_earlier_run_that_waits_for_quota(world):
-    store, run = world.store, running(world)
+    db, run = world.db, running(world)
     first = world.submit(Resources(3, 1000, 2**30))
-    store.waits_for(first.id, store.admit(first.id, NOW))
-    (problem,) = store.recharge(run, ONE.times(3), later(10))
+    db.runs.set_waits_for(first.id, db.runs.admit(first.id, NOW))
+    (problem,) = db.model_services.recharge(run, ONE.times(3), later(10))
     assert (problem.code, problem.found) == ("behind", f"run {first.id}")
-    assert store.recharge(run, ONE, later(11)) == ()
-    store.stop(first.id, later(12), by="ann")
-    assert store.recharge(run, ONE.times(3), later(13)) == ()
+    assert db.model_services.recharge(run, ONE, later(11)) == ()
+    db.runs.stop(first.id, later(12), by="ann")
+    assert db.model_services.recharge(run, ONE.times(3), later(13)) == ()
 
 
 def test_a_run_of_another_group_that_waits_for_its_own_quota_holds_nobody_up(world):
-    store, run = world.store, running(world)
-    store.add_group("audio", Quota(1, 10_000, 2**40), NOW)
+    db, run = world.db, running(world)
+    db.groups.create("audio", Quota(1, 10_000, 2**40), NOW)
     world.person("bob", "audio")
     for _ in range(2):
         other = world.submit(ONE, "bob")
-        store.waits_for(other.id, [p for p in store.admit(other.id, NOW) if "group" in p.where])
-        store.run(other.id)
-    kept = store.run(other.id)
+        db.runs.set_waits_for(other.id, [p for p in db.runs.admit(other.id, NOW) if "group" in p.where])
+        db.runs.get(other.id)
+    kept = db.runs.get(other.id)
     assert kept.phase is Phase.QUEUED
     reason = replace(_problem(kept), code="group-quota")
-    store.waits_for(other.id, [reason])
-    assert store.recharge(run, ONE.times(3), later(10)) == ()
+    db.runs.set_waits_for(other.id, [reason])
+    assert db.model_services.recharge(run, ONE.times(3), later(10)) == ()
 
 
 def _problem(run):
@@ -143,48 +143,48 @@ def _problem(run):
 
 
 def test_a_number_outside_the_bounds_and_one_that_can_never_fit_are_refused(world):
-    store, run = world.store, running(world, spec(scaling={"least": 1, "most": 4, "requests": 5}))
-    assert code(store.scale_service, run, 5, NOW) == (422, "replicas")
-    assert code(store.scale_service, run, 0, NOW) == (422, "replicas")
-    store.update_service(run, spec(), later(1))
-    assert code(store.scale_service, run, 5, NOW)[0] == 422
-    assert store.service(run).wanted == 2
-    assert code(store.update_service, run, spec(replicas=9), NOW)[0] == 422
+    db, run = world.db, running(world, spec(scaling={"least": 1, "most": 4, "requests": 5}))
+    assert code(db.model_services.scale, run, 5, NOW) == (422, "replicas")
+    assert code(db.model_services.scale, run, 0, NOW) == (422, "replicas")
+    db.model_services.update(run, spec(), later(1))
+    assert code(db.model_services.scale, run, 5, NOW)[0] == 422
+    assert db.model_services.get(run).wanted == 2
+    assert code(db.model_services.update, run, spec(replicas=9), NOW)[0] == 422
 
 
 @pytest.mark.parametrize("other", [{"queue": "night"}, {"cluster": "east"}, {"data_sets": [{"name": "x"}]}])
 def test_what_its_run_holds_is_not_changed_by_an_update(world, other):
-    store, run = world.store, running(world)
-    assert code(store.update_service, run, spec(**other), NOW) == (409, "service-fixed")
-    assert store.service(run).target == 0
+    db, run = world.db, running(world)
+    assert code(db.model_services.update, run, spec(**other), NOW) == (409, "service-fixed")
+    assert db.model_services.get(run).target == 0
 
 
 def test_what_ends_or_is_no_service_is_not_changed(world):
-    store, run = world.store, running(world)
-    store.stop(run, later(1), by="ann")
-    assert code(store.update_service, run, spec(image="x"), NOW) == (409, "service-not-running")
-    assert code(store.scale_service, run, 1, NOW) == (409, "service-not-running")
-    store.finish(run, Outcome.STOPPED, "", later(2))
-    assert code(store.recharge, run, ONE, NOW) == (409, "service-not-running")
+    db, run = world.db, running(world)
+    db.runs.stop(run, later(1), by="ann")
+    assert code(db.model_services.update, run, spec(image="x"), NOW) == (409, "service-not-running")
+    assert code(db.model_services.scale, run, 1, NOW) == (409, "service-not-running")
+    db.runs.finish(run, Outcome.STOPPED, "", later(2))
+    assert code(db.model_services.recharge, run, ONE, NOW) == (409, "service-not-running")
     training = world.running()
-    assert code(store.recharge, training.id, ONE.times(2), NOW)[0] == 404
-    assert code(store.service, training.id)[0] == 404
+    assert code(db.model_services.recharge, training.id, ONE.times(2), NOW)[0] == 404
+    assert code(db.model_services.get, training.id)[0] == 404
 
 
 def test_a_service_that_waits_takes_its_last_definition(world):
-    store, run = world.store, submitted(world).id
-    after = store.update_service(run, spec(replicas=3, image="model:2"), later(1))
+    db, run = world.db, submitted(world).id
+    after = db.model_services.update(run, spec(replicas=3, image="model:2"), later(1))
     assert (after.asks, after.phase) == (ONE.times(3), Phase.QUEUED)
-    assert store.admit(run, later(2)) == ()
-    assert books(store, run) == ONE.times(3)
-    known = store.service(run)
+    assert db.runs.admit(run, later(2)) == ()
+    assert books(db, run) == ONE.times(3)
+    known = db.model_services.get(run)
     assert (known.target, known.settled, known.wanted) == (1, 1, 3)
 
 
 def test_trouble_is_told_once(world):
-    store, run = world.store, running(world)
+    db, run = world.db, running(world)
     for text in ("bad", "bad", "", "bad"):
-        store.service_trouble(run, text, NOW)
-    reports = [m.payload["reason"] for m in store.open_messages(Topic.NOTICE) if m.kind == "run-trouble"]
+        db.model_services.set_trouble(run, text, NOW)
+    reports = [m.payload["reason"] for m in db.outbox.list_open(Topic.NOTICE) if m.kind == "run-trouble"]
     assert reports == ["bad", "bad"]
-    assert store.service(run).trouble == "bad"
+    assert db.model_services.get(run).trouble == "bad"

@@ -20,77 +20,75 @@ def role(name="worker", gpu=1, replicas=1):
 
 
 @pytest.fixture
-def world(store):
-    world = World(store)
+def world(db):
+    world = World(db)
     for pool in (OLD, NEW, SHARED, CORES):
-        store.put_pool(pool)
-    store.put_queue("night", NOW, pool="old")
+        db.pools.put(pool)
+    db.queues.put("night", NOW, pool="old")
     return world
 
 
 def run(world, *roles, queue="night", name="train", admit=True):
     roles = list(roles or [role()])
     spec = {"image": "i", "roles": roles}
-    definition = world.store.save_definition("ann", Kind.TRAINING, name, spec, NOW, replace=True)
+    definition = world.db.definitions.save("ann", Kind.TRAINING, name, spec, NOW, replace=True)
     asks = Resources()
     for one in roles:
         asks = asks.plus(Resources(**one["each"]).times(one["replicas"]))
-    made = world.store.submit(
+    made = world.db.runs.create(
         definition.id, f"k-{name}", NOW, asks=asks, spec=spec, queue=queue, priority=50, cluster="default"
     )
     if admit:
-        assert world.store.admit(made.id, NOW) == ()
-    return world.store.run(made.id)
+        assert world.db.runs.admit(made.id, NOW) == ()
+    return world.db.runs.get(made.id)
 
 
 def test_the_pool_is_recorded_at_admission_and_stays(world):
     made = run(world)
-    world.store.put_queue("night", NOW, pool="new")
-    assert made.pools == world.store.run(made.id).pools == {"gpu": "old"}
+    world.db.queues.put("night", NOW, pool="new")
+    assert made.pools == world.db.runs.get(made.id).pools == {"gpu": "old"}
     mixed = run(world, role("launcher", 0), role("worker", 1), queue="default", name="mpi")
     assert mixed.pools == {"gpu": "new", "cpu": "cores"}
 
 
 def test_a_pool_to_which_admitted_runs_go_is_not_deleted(world):
     made = run(world)
-    world.store.put_queue("night", NOW, pool="new")
-    why = refused(world.store.delete_pool, "old")
+    world.db.queues.put("night", NOW, pool="new")
+    why = refused(world.db.pools.delete, "old")
     assert (why.status, why.problems[0].code) == (409, "pool-in-use")
     assert f"1 run admitted to it: train ({made.id})" in why.problems[0].found
     assert "stop" in why.problems[0].remedy
-    world.store.finish(made.id, Outcome.SUCCEEDED, "", NOW)
-    world.store.delete_pool("old")
+    world.db.runs.finish(made.id, Outcome.SUCCEEDED, "", NOW)
+    world.db.pools.delete("old")
 
 
 def test_a_pool_of_the_other_kind_of_roles_counts_too(world):
     run(world, role("launcher", 0), role("worker", 1), queue="default", name="mpi")
-    world.store.put_pool(replace(CORES, name="a-cores"))
-    assert "mpi" in refused(world.store.delete_pool, "cores").problems[0].found
+    world.db.pools.put(replace(CORES, name="a-cores"))
+    assert "mpi" in refused(world.db.pools.delete, "cores").problems[0].found
 
 
 def test_a_queue_with_pods_of_several_gpus_does_not_go_to_shared_cards(world):
     waiting = run(world, role(gpu=2), admit=False)
-    why = refused(world.store.put_queue, "night", NOW, pool="shared")
+    why = refused(world.db.queues.put, "night", NOW, pool="shared")
     assert (why.status, why.problems[0].code) == (409, "pool-one-slot")
     assert f"train ({waiting.id})" in why.problems[0].found
-    assert world.store.queues()[-1].pool == "old"
+    assert world.db.queues.list()[-1].pool == "old"
     # One that has been admitted continues in its own pool.
-    assert world.store.admit(waiting.id, NOW) == ()
-    world.store.put_queue("night", NOW, pool="shared")
-    assert world.store.run(waiting.id).pools == {"gpu": "old"}
+    assert world.db.runs.admit(waiting.id, NOW) == ()
+    world.db.queues.put("night", NOW, pool="shared")
+    assert world.db.runs.get(waiting.id).pools == {"gpu": "old"}
 
 
 @pytest.mark.parametrize("admit", [True, False])
 def test_cards_are_not_shared_under_pods_of_several_gpus(world, admit):
     made = run(world, role(gpu=2), admit=admit)
-    why = refused(world.store.put_pool, replace(OLD, gpu_slots=4), known=True)
+    why = refused(world.db.pools.put, replace(OLD, gpu_slots=4), known=True)
     assert (why.status, why.problems[0].code) == (409, "pool-one-slot")
     assert made.id in why.problems[0].found
-    world.store.put_pool(replace(OLD, selector={"b": "1"}), known=True)
+    world.db.pools.put(replace(OLD, selector={"b": "1"}), known=True)
 
 
 def test_a_pool_does_not_change_its_kind_under_admitted_runs(world):
     run(world)
-    assert (
-        refused(world.store.put_pool, replace(OLD, gpu=False), known=True).problems[0].code == "pool-in-use"
-    )
+    assert refused(world.db.pools.put, replace(OLD, gpu=False), known=True).problems[0].code == "pool-in-use"

@@ -24,8 +24,8 @@ def machine(folder):
         def begin(self):
             for old in folder.glob("machine.db*"):
                 old.unlink()
-            store = open_database(migrated_database.copied(folder, "machine.db"))
-            return store, Crasher(store.engine)
+            db = open_database(migrated_database.copied(folder, "machine.db"))
+            return db, Crasher(db.engine)
 
         def end(self):
             OnSqlite.operations_done += self.operations

@@ -42,22 +42,22 @@ def code(call, *args, **kwargs) -> tuple[int, str]:
 class World:
     """The group ``vision`` with a user ``ann``, who is its only member and the administrator."""
 
-    store: Database
+    db: Database
     _keys: count = field(default_factory=count)
 
     def __post_init__(self) -> None:
-        self.store.add_group("vision", ROOM, NOW)
+        self.db.groups.create("vision", ROOM, NOW)
         self.person("ann", "vision", admin=True)
 
     def person(self, name: str, *groups: str, admin: bool = False) -> None:
         """Add a user who may log in."""
-        self.store.add_user(name, f"{name}@example.org", "hash", NOW, admin=admin, state=UserState.ACTIVE)
+        self.db.users.create(name, f"{name}@example.org", "hash", NOW, admin=admin, state=UserState.ACTIVE)
         for group in groups:
-            self.store.add_member(group, name, NOW)
+            self.db.groups.add_member(group, name, NOW)
 
     def definition(self, owner: str = "ann", name: str = "train", kind: Kind = Kind.TRAINING) -> str:
         """Return the id of a definition."""
-        return self.store.save_definition(owner, kind, name, SPEC, NOW).id
+        return self.db.definitions.save(owner, kind, name, SPEC, NOW).id
 
     def submit(
         self,
@@ -72,7 +72,7 @@ class World:
         at: datetime = NOW,
     ) -> Run:
         """Return a new run, queued."""
-        return self.store.submit(
+        return self.db.runs.create(
             definition or self.definition(owner),
             f"key-{next(self._keys)}" if key is None else key,
             at,
@@ -86,10 +86,10 @@ class World:
     def running(self, asks: Resources = ONE, owner: str = "ann", at: datetime = NOW) -> Run:
         """Return a new run, admitted, whose pods have their nodes."""
         run = self.submit(asks, owner, at=at)
-        assert self.store.admit(run.id, at) == ()
-        self.store.allocate(run.id, asks, at, since=at)
-        return self.store.run(run.id)
+        assert self.db.runs.admit(run.id, at) == ()
+        self.db.allocations.record(run.id, asks, at, since=at)
+        return self.db.runs.get(run.id)
 
     def kinds(self, topic) -> list[tuple[str, str]]:
         """Return kind and object of the open messages of a topic."""
-        return [(m.kind, m.object) for m in self.store.open_messages(topic, 1000)]
+        return [(m.kind, m.object) for m in self.db.outbox.list_open(topic, 1000)]

@@ -10,8 +10,8 @@ from tests.unit.ava.files.without_ceph import ME
 
 
 @pytest.fixture
-def world(store):
-    return World(store)
+def world(db):
+    return World(db)
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ def kind():
 
 @pytest.fixture
 def ground(world, mount, kind):
-    return Filesystem(mount, world.store, lambda path: kind[0], ME[1])
+    return Filesystem(mount, world.db, lambda path: kind[0], ME[1])
 
 
 @pytest.fixture
 def maker(world, ground, limits, monkeypatch):
     """The maker; who is not root gives folders to nobody but themselves."""
     without_ceph.own(monkeypatch.setattr)
-    return FolderReconciler(world.store, ground, lambda: NOW, home_quota=2**30, owner=ME)
+    return FolderReconciler(world.db, ground, lambda: NOW, home_quota=2**30, owner=ME)

@@ -93,12 +93,12 @@ def master():
 
 def looked(world, master, *, services=("cache-0",), at=NOW, again=None, source=None):
     """Look once, and once more at ``again``; return the id of the data set."""
-    id = world.store.add_data_set("ann", "faces", source or {"kind": "cache", "path": "s3/faces"}, NOW).id
+    id = world.db.data_sets.create("ann", "faces", source or {"kind": "cache", "path": "s3/faces"}, NOW).id
     clock = [at]
 
     async def go():
         async with master.serve() as client:
-            it = CacheStats(world.store, client, SPACE, services, lambda: clock[0])
+            it = CacheStats(world.db, client, SPACE, services, lambda: clock[0])
             await it.look()
             if again is not None:
                 clock[0] = again
@@ -109,7 +109,7 @@ def looked(world, master, *, services=("cache-0",), at=NOW, again=None, source=N
 
 
 def test_the_share_is_of_all_files_in_all_folders(world, master):
-    seen = world.store.elsewhere(looked(world, master))
+    seen = world.db.external_sources.get(looked(world, master))
     assert (seen.size, seen.cached) == (4 * MIB + 512, 3 * MIB + MIB // 2)
     assert (seen.seen, seen.trouble) == (NOW, "")
 
@@ -134,10 +134,10 @@ ANSWERS = {
 @pytest.mark.parametrize("answer", sorted(ANSWERS))
 def test_what_it_does_not_tell_leaves_what_was_last_known_with_its_age(world, master, answer):
     id = looked(world, master)
-    before = world.store.elsewhere(id)
+    before = world.db.external_sources.get(id)
     master.answer = ANSWERS[answer]
     looked(world, master, at=NOW + timedelta(hours=1))
-    seen = world.store.elsewhere(id)
+    seen = world.db.external_sources.get(id)
     assert (seen.size, seen.cached, seen.seen) == (before.size, before.cached, before.seen)
     assert "the cache" in seen.trouble
 
@@ -146,7 +146,7 @@ def test_what_is_not_there_is_known_to_be_missing_since_when(world, master):
     id = looked(world, master)
     master.answer = lambda: web.json_response({"invalidPathError": "gone"})
     looked(world, master, at=NOW + timedelta(hours=1))
-    seen = world.store.elsewhere(id)
+    seen = world.db.external_sources.get(id)
     assert (seen.size, seen.cached, seen.seen) == (None, None, NOW + timedelta(hours=1))
     assert seen.trouble == "the cache has nothing at /s3/faces: gone"
 
@@ -164,21 +164,21 @@ OTHERS = {
 def test_of_several_masters_the_one_that_leads_is_believed(world, master, other):
     master.others["cache-0"] = OTHERS[other]
     id = looked(world, master, services=("cache-0", "cache-1"))
-    assert world.store.elsewhere(id).size == 4 * MIB + 512
+    assert world.db.external_sources.get(id).size == 4 * MIB + 512
 
 
 def test_while_no_master_leads_what_was_last_known_stays(world, master):
     id = looked(world, master)
     master.answer = OTHERS["no leader"]
     looked(world, master, at=NOW + timedelta(hours=1))
-    seen = world.store.elsewhere(id)
+    seen = world.db.external_sources.get(id)
     assert (seen.size, seen.seen) == (4 * MIB + 512, NOW)
     assert seen.trouble == "the cache does not say what it holds: no master leads"
 
 
 def test_without_a_master_it_is_said(world, master):
     id = looked(world, master, services=())
-    assert "no master is known" in world.store.elsewhere(id).trouble
+    assert "no master is known" in world.db.external_sources.get(id).trouble
 
 
 HDFS = {"kind": "hdfs", "store": "hdfs", "path": "faces"}
@@ -190,12 +190,12 @@ def test_an_hdfs_is_measured_and_one_that_does_not_answer_is_not_taken_for_an_em
 ):
     master.folders = {"/hdfs/faces": [file("a", "3.00MB", 100)]}
     master.mounts += [mount("/hdfs", "hdfs", "9.00TB"), mount("/hdfs2", "hdfs", "-1B")]
-    seen = world.store.elsewhere(id := looked(world, master, source=source))
+    seen = world.db.external_sources.get(id := looked(world, master, source=source))
     assert (seen.size, seen.cached, seen.trouble) == (3 * MIB, 3 * MIB, "")
     master.folders, master.asked = {"/hdfs/faces": []}, []
     master.mounts[2] = mount("/hdfs", "hdfs", "-1B")
     looked(world, master, at=NOW + timedelta(hours=1), source=source)
-    seen = world.store.elsewhere(id)
+    seen = world.db.external_sources.get(id)
     assert (seen.size, seen.seen) == (3 * MIB, NOW)
     assert "no namenode of /hdfs answers" in seen.trouble
     # Each folder would be waited for.
@@ -203,19 +203,19 @@ def test_an_hdfs_is_measured_and_one_that_does_not_answer_is_not_taken_for_an_em
     master.mounts = None
     if source is HDFS:
         looked(world, master, at=NOW + timedelta(hours=2), source=source)
-        assert world.store.elsewhere(id).size == 3 * MIB
+        assert world.db.external_sources.get(id).size == 3 * MIB
 
 
 @pytest.mark.parametrize("limit", ["MOST_FILES", "MOST_FOLDERS"])
 def test_huge_data_sets_are_looked_at_in_part_and_that_is_said(world, master, monkeypatch, limit):
     monkeypatch.setattr(cache_stats, limit, 1)
-    seen = world.store.elsewhere(looked(world, master))
+    seen = world.db.external_sources.get(looked(world, master))
     assert seen.size and "only its first" in seen.trouble
 
 
 def test_an_answer_without_end_is_not_kept_in_memory(world, master, monkeypatch):
     monkeypatch.setattr(cache_stats, "LARGEST", 100)
-    assert "too long" in world.store.elsewhere(looked(world, master)).trouble
+    assert "too long" in world.db.external_sources.get(looked(world, master)).trouble
 
 
 @pytest.mark.parametrize(

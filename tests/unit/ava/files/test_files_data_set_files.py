@@ -42,16 +42,16 @@ def site(world, ground, maker, tmp_path, monkeypatch):
         world,
         ground,
         maker,
-        server.application(server.services(world.store, config), ground, config, Metrics()),
+        server.application(server.services(world.db, config), ground, config, Metrics()),
     )
 
 
 class Site:
     def __init__(self, world, ground, maker, app):
-        self.world, self.store, self.mount = world, world.store, ground.path
-        self.files = DataSetFiles(self.store, ground, ME[1])
+        self.world, self.db, self.mount = world, world.db, ground.path
+        self.files = DataSetFiles(self.db, ground, ME[1])
         self.client = TestClient(app, base_url="https://ava.test", raise_server_exceptions=False)
-        self.id = self.store.add_data_set("ann", "digits", {"kind": "folder"}, NOW).id
+        self.id = self.db.data_sets.create("ann", "digits", {"kind": "folder"}, NOW).id
         maker.look(FolderKind.DATA_SET, self.id)
         self.data = self.mount / "datasets" / self.id / "data"
         self.sent = self.mount / "datasets" / self.id / "uploads"
@@ -59,7 +59,7 @@ class Site:
 
     def _token(self, name):
         secret = new_secret()
-        self.store.add_secret(name, "token", digest(secret), NOW, until=None)
+        self.db.secrets.create(name, "token", digest(secret), NOW, until=None)
         return {"authorization": f"Bearer ava_t1.{secret}"}
 
     def ask(self, method, path, who="ann", headers=None, **more):
@@ -86,11 +86,11 @@ class Site:
 
     def read_by_a_run(self):
         spec = SPEC | {"data_sets": [{"name": "digits"}]}
-        definition = self.store.save_definition("ann", Kind.TRAINING, "reads", spec, NOW).id
-        run = self.store.submit(
+        definition = self.db.definitions.save("ann", Kind.TRAINING, "reads", spec, NOW).id
+        run = self.db.runs.create(
             definition, "k", NOW, asks=ONE, spec=spec, queue="default", priority=50, cluster="default"
         )
-        assert not self.store.admit(run.id, NOW)
+        assert not self.db.runs.admit(run.id, NOW)
         return run
 
 
@@ -109,7 +109,7 @@ def test_a_file_comes_in_pieces_and_is_in_place_when_it_is_whole(site):
     assert file.read_bytes() == b"hello world"
     assert file.stat().st_mode & 0o7777 == 0o644
     if ME[0] == 0:
-        assert {p.stat().st_uid for p in (file, file.parent)} == {site.store.user("ann").uid}
+        assert {p.stat().st_uid for p in (file, file.parent)} == {site.db.users.get("ann").uid}
     assert list(site.sent.iterdir()) == []
     assert site.ask("HEAD", where).status_code == 404
     read = site.ask("GET", f"{site.id}/content", params={"path": "a/b/digits.bin"})
@@ -147,9 +147,9 @@ def test_what_came_before_a_cut_is_kept(site):
         yield b"de"
         raise ConnectionError
 
-    upload = site.store.uploads(site.id)[0]
+    upload = site.db.uploads.list(site.id)[0]
     with pytest.raises(ConnectionError):
-        asyncio.run(site.files.receive(site.store.data_set(site.id), upload, 0, cut(), None))
+        asyncio.run(site.files.receive(site.db.data_sets.get(site.id), upload, 0, cut(), None))
     assert site.offset(where) == 5
     assert site.send(where, 5, b"fghij").status_code == 204
     assert (site.data / "x").read_bytes() == b"abcdefghij"
@@ -168,7 +168,7 @@ def test_a_wrong_checksum_leaves_nothing_of_its_part(site):
 def test_a_kill_between_the_file_and_the_database_is_got_over(site, monkeypatch):
     where = site.upload("x", 3)
     with monkeypatch.context() as patched:
-        patched.setattr(site.store, "end_upload", lambda id: 1 / 0)
+        patched.setattr(site.db.uploads, "delete", lambda id: 1 / 0)
         assert site.send(where, 0, b"abc").status_code == 500
     assert (site.data / "x").read_bytes() == b"abc"
     # Who got no answer asks how much has come, and ends what is whole.
@@ -185,8 +185,8 @@ def test_while_a_run_reads_nothing_changes_and_what_has_come_waits(site):
     assert code(site.send(where, 0, b"abc")) == (409, "data-set-in-use")
     assert code(site.ask("DELETE", site.id, params={"path": "there"})) == (409, "data-set-in-use")
     assert not (site.data / "x").exists()
-    site.store.stop(run.id, NOW, by="ann")
-    site.store.finish(run.id, "stopped", "", NOW)
+    site.db.runs.stop(run.id, NOW, by="ann")
+    site.db.runs.finish(run.id, "stopped", "", NOW)
     assert site.send(where, 3, b"").status_code == 204
     assert (site.data / "x").read_bytes() == b"abc"
     assert site.ask("DELETE", site.id, params={"path": "there"}).status_code == 204
@@ -287,7 +287,7 @@ def test_who_may_not_read_learns_nothing_and_who_reads_changes_nothing(site):
     for who in ("bob", "eve"):
         assert site.ask("GET", site.id, who).status_code == 404
         assert site.ask("HEAD", where, who).status_code == 404
-    site.store.share(site.id, "group", "vision", NOW)
+    site.db.data_sets.share(site.id, "group", "vision", NOW)
     assert site.ask("GET", site.id, "bob").status_code == 200
     assert site.ask("GET", f"{site.id}/content", "bob", params={"path": "x"}).text == "x"
     assert code(site.begin("z", 1, "bob")) == (403, "not-allowed")

@@ -21,14 +21,14 @@ def mode(path):
 
 def test_a_home_and_a_groups_folder_are_as_they_have_to_be(world, ground, maker, mount, limits):
     ground.found()
-    for wanted in world.store.wanted_folders():
+    for wanted in world.db.folders.list_specs():
         assert maker.make(wanted).trouble == ""
     home, group = mount / "users/ann", mount / "groups/vision"
     assert (mode(mount / "users"), mode(home), mode(home / "data")) == (0o711, 0o711, 0o700)
     assert (mode(group), mode(group / "data")) == (0o711, 0o2770)
     assert limits[home.stat().st_ino] == 2**30
     assert limits[group.stat().st_ino] is None
-    assert world.store.folder(FolderKind.USER, "ann").made == NOW
+    assert world.db.folders.get(FolderKind.USER, "ann").made == NOW
 
 
 @needs_root
@@ -38,8 +38,8 @@ def test_the_inner_folder_alone_is_the_users(world, ground, maker, mount):
     maker.look(FolderKind.GROUP, "vision")
     home, group = (mount / "users/ann").stat(), (mount / "groups/vision/data").stat()
     assert home.st_uid == 0
-    assert (mount / "users/ann/data").stat().st_uid == world.store.user("ann").uid
-    assert (group.st_uid, group.st_gid) == (0, world.store.group("vision").gid)
+    assert (mount / "users/ann/data").stat().st_uid == world.db.users.get("ann").uid
+    assert (group.st_uid, group.st_gid) == (0, world.db.groups.get("vision").gid)
 
 
 @needs_root
@@ -62,7 +62,7 @@ def test_nothing_is_made_where_cephfs_is_not_mounted(world, ground, maker, mount
     with pytest.raises(WrongFilesystem):
         maker.look(FolderKind.USER, "ann")
     assert list(mount.iterdir()) == []
-    assert world.store.known_file_system() is None
+    assert world.db.folders.file_system() is None
 
 
 def test_another_file_system_than_the_databases_is_left_alone(world, ground, maker, mount):
@@ -77,7 +77,7 @@ def test_another_file_system_than_the_databases_is_left_alone(world, ground, mak
 
 
 def test_an_empty_file_system_is_not_made_anew_once_one_is_known(world, ground, mount):
-    world.store.file_system(42)
+    world.db.folders.set_file_system(42)
     with pytest.raises(WrongFilesystem):
         ground.found()
     assert list(mount.iterdir()) == []
@@ -94,7 +94,7 @@ def test_a_kill_between_mark_and_database_is_got_over(world, ground, mount, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(world.store, "file_system", killed)
+        patched.setattr(world.db.folders, "set_file_system", killed)
         with pytest.raises(KeyboardInterrupt):
             ground.found()
     ground.found()
@@ -151,9 +151,9 @@ def test_a_link_in_a_folders_place_is_not_followed(world, ground, maker, mount, 
 
 def gone(world, maker, mount):
     """Return a deleted data set's id, and its folder."""
-    one = world.store.add_data_set("ann", "digits", {"kind": "folder"}, NOW).id
+    one = world.db.data_sets.create("ann", "digits", {"kind": "folder"}, NOW).id
     maker.look(FolderKind.DATA_SET, one)
-    world.store.delete_data_set(one, NOW)
+    world.db.data_sets.delete(one, NOW)
     return one, mount / "datasets" / one
 
 
@@ -186,7 +186,7 @@ def test_a_deleted_data_set_goes_with_all_that_hostile_people_put_there(
     assert not folder.exists()
     assert (outside / "precious").read_text() == "keep"
     assert list((mount / folders.TRASH).iterdir()) == []
-    assert world.store.wanted_folder(FolderKind.DATA_SET, one) is None
+    assert world.db.folders.get_spec(FolderKind.DATA_SET, one) is None
 
 
 def test_a_removal_that_was_killed_is_completed(world, ground, maker, mount, monkeypatch):
@@ -207,10 +207,10 @@ def test_a_removal_that_was_killed_is_completed(world, ground, maker, mount, mon
         patched.setattr(os, "unlink", sometimes)
         with pytest.raises(KeyboardInterrupt):
             maker.look(FolderKind.DATA_SET, one)
-    assert world.store.wanted_folder(FolderKind.DATA_SET, one).gone
+    assert world.db.folders.get_spec(FolderKind.DATA_SET, one).gone
     maker.look(FolderKind.DATA_SET, one)
     assert list((mount / folders.TRASH).iterdir()) == []
-    assert world.store.wanted_folder(FolderKind.DATA_SET, one) is None
+    assert world.db.folders.get_spec(FolderKind.DATA_SET, one) is None
 
 
 def test_nobodys_folder_is_removed(world, ground, maker, mount):
@@ -218,7 +218,7 @@ def test_nobodys_folder_is_removed(world, ground, maker, mount):
     (mount / "datasets").mkdir()
     (mount / "datasets/f1aaaaaaaaaaa").mkdir()
     assert maker.look(FolderKind.DATA_SET, "f1aaaaaaaaaaa") is None
-    for wanted in world.store.wanted_folders():
+    for wanted in world.db.folders.list_specs():
         maker.make(wanted)
     assert (mount / "datasets/f1aaaaaaaaaaa").exists()
 

@@ -19,9 +19,9 @@ class Room:
     """A database with one such data set, an API server, and what looks after both."""
 
     def __init__(self, world, api, client):
-        self.store, self.api = world.store, api
-        self.id = self.store.add_data_set("ann", "faces", SOURCE, NOW).id
-        self.it = Snapshots(self.store, client, SPACE, lambda: later(1))
+        self.db, self.api = world.db, api
+        self.id = self.db.data_sets.create("ann", "faces", SOURCE, NOW).id
+        self.it = Snapshots(self.db, client, SPACE, lambda: later(1))
 
     @property
     def claims(self):
@@ -55,7 +55,7 @@ class Room:
 
     @property
     def seen(self):
-        return self.store.elsewhere(self.id)
+        return self.db.external_sources.get(self.id)
 
 
 @pytest.fixture
@@ -144,13 +144,13 @@ def test_what_is_not_of_the_claim_is_never_mounted(inside, change):
 
 def test_the_claim_goes_with_the_data_set_and_nothing_else_does(inside):
     async def test(room):
-        other = room.store.add_data_set("ann", "other", SOURCE, NOW).id
+        other = room.db.data_sets.create("ann", "other", SOURCE, NOW).id
         await room.it.look()
-        room.store.delete_data_set(room.id, NOW)
+        room.db.data_sets.delete(room.id, NOW)
         await room.it.look()
         assert [c["metadata"]["name"] for c in room.claims] == [f"data-{other}"]
         await room.it.look()
-        assert [one.id for one in room.store.sources("rbd")] == [other]
+        assert [one.id for one in room.db.external_sources.list("rbd")] == [other]
 
     inside(test)
 

@@ -29,25 +29,25 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def furnish(store: Database) -> None:
+def furnish(db: Database) -> None:
     """Put a group, a user and two pools into a database."""
-    store.add_group("vision", Quota(gpu=1000, cpu=10_000_000, memory=2**50), now())
-    store.add_user(
+    db.groups.create("vision", Quota(gpu=1000, cpu=10_000_000, memory=2**50), now())
+    db.users.create(
         "ann", "ann@example.org", "hash", now(), admin=True, state=UserState.ACTIVE, email_confirmed=True
     )
-    store.add_member("vision", "ann", now())
-    store.put_pool(Pool("", "cards", True, {}, cpu_ratio=2.0))
-    store.put_pool(Pool("", "cores", False, {}))
+    db.groups.add_member("vision", "ann", now())
+    db.pools.put(Pool("", "cards", True, {}, cpu_ratio=2.0))
+    db.pools.put(Pool("", "cores", False, {}))
 
 
 def start(
-    store: Database, *, kind: Kind = Kind.TRAINING, name: str = "train", admit: bool = True, **spec: Any
+    db: Database, *, kind: Kind = Kind.TRAINING, name: str = "train", admit: bool = True, **spec: Any
 ) -> Run:
     """Return a new run, admitted."""
     reply = Spec.model_validate({"image": "i", "kind": kind.value} | spec)
     document = reply.model_dump(mode="json")
-    definition = store.save_definition("ann", kind, name, document, now(), replace=True)
-    run = store.submit(
+    definition = db.definitions.save("ann", kind, name, document, now(), replace=True)
+    run = db.runs.create(
         definition.id,
         f"key-{next(_keys)}",
         now(),
@@ -58,8 +58,8 @@ def start(
         cluster="default",
     )
     if admit:
-        assert store.admit(run.id, now()) == ()
-    return store.run(run.id)
+        assert db.runs.admit(run.id, now()) == ()
+    return db.runs.get(run.id)
 
 
 def settings(**times: float) -> Config:
@@ -82,10 +82,10 @@ def settings(**times: float) -> Config:
 
 
 @asynccontextmanager
-async def operating(client: Client, store: Any, config: Config | None = None) -> AsyncIterator[Controller]:
+async def operating(client: Client, db: Any, config: Config | None = None) -> AsyncIterator[Controller]:
     """Run an operator without an election while the context lasts."""
     threads = DbExecutor(4)
-    controller = Controller(client, store, threads, config or settings(), Metrics("default"))
+    controller = Controller(client, db, threads, config or settings(), Metrics("default"))
     task = asyncio.create_task(controller.run())
     try:
         yield controller
@@ -99,8 +99,8 @@ async def operating(client: Client, store: Any, config: Config | None = None) ->
 class Room:
     """What a test has in its hands."""
 
-    def __init__(self, api: FakeApi, client: Client, store: Database, nodes: Hollow) -> None:
-        self.api, self.client, self.store, self.nodes = api, client, store, nodes
+    def __init__(self, api: FakeApi, client: Client, db: Database, nodes: Hollow) -> None:
+        self.api, self.client, self.db, self.nodes = api, client, db, nodes
 
     async def until(self, wanted: Any, seconds: float = 15.0) -> None:
         """Wait until ``wanted()`` is true."""
@@ -109,7 +109,7 @@ class Room:
                 await asyncio.sleep(0.02)
 
     def run(self, run: Run) -> Run:
-        return self.store.run(run.id)
+        return self.db.runs.get(run.id)
 
     def finished(self, *runs: Run) -> bool:
         return all(self.run(run).phase is Phase.FINISHED for run in runs)
@@ -117,7 +117,7 @@ class Room:
     def phases(self, run: Run) -> list[str]:
         """Return the phases of a run's present attempt as the database has them."""
         attempt = self.run(run).attempt
-        return [p.phase for p in self.store.pods([run.id])[run.id] if p.attempt == attempt]
+        return [p.phase for p in self.db.pods.list([run.id])[run.id] if p.attempt == attempt]
 
     def pods(self, run: Run) -> list[dict[str, Any]]:
         """Return a run's pods as the server has them."""
@@ -134,19 +134,19 @@ class Room:
 
 
 def in_room(
-    store: Database, test: Any, *, config: Config | None = None, operator: bool = True, nodes: int = 2
+    db: Database, test: Any, *, config: Config | None = None, operator: bool = True, nodes: int = 2
 ) -> None:
     """Run ``test(room)`` with an operator at work (or none)."""
 
     async def go() -> None:
         api = FakeApi()
-        furnish(store)
+        furnish(db)
         async with api.serve() as access, Client(access) as client, Client(access) as other:
             hollow = Hollow(other, nodes)
             async with hollow.running():
-                room = Room(api, client, store, hollow)
+                room = Room(api, client, db, hollow)
                 if operator:
-                    async with operating(client, store, config):
+                    async with operating(client, db, config):
                         await test(room)
                 else:
                     await test(room)

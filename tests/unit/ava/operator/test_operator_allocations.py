@@ -10,22 +10,22 @@ from tests.unit.ava.operator.fake_cluster import in_room, operating, settings, s
 GPUS = {"roles": [{"name": "worker", "replicas": 2, "each": {"gpu": 1}}]}
 
 
-def usage(store):
+def usage(db):
     since = datetime.now(UTC) - timedelta(hours=2)
     now = datetime.now(UTC)
-    (found,) = store.usage(since, now, now=now)
+    (found,) = db.charges.usage(since, now, now=now)
     return found
 
 
-def test_a_run_that_waits_for_nodes_uses_nothing_and_its_time_limit_has_not_begun(store):
+def test_a_run_that_waits_for_nodes_uses_nothing_and_its_time_limit_has_not_begun(db):
     async def test(room):
         room.nodes.binds = False
-        run = start(store, command=["sleep"], time_limit=1, **GPUS)
+        run = start(db, command=["sleep"], time_limit=1, **GPUS)
         await room.until(lambda: room.phases(run) == ["Pending", "Pending"])
         await asyncio.sleep(2.5)
         waiting = room.run(run)
         assert (waiting.phase, waiting.started) == (Phase.ADMITTED, None)
-        assert usage(store).gpu_seconds == 0 and usage(store).reserved.gpu >= 4
+        assert usage(db).gpu_seconds == 0 and usage(db).reserved.gpu >= 4
         room.nodes.binds = True
         for pod in room.pods(run):
             room.nodes._changed(None, pod)
@@ -33,15 +33,15 @@ def test_a_run_that_waits_for_nodes_uses_nothing_and_its_time_limit_has_not_begu
         after = room.run(run)
         assert after.outcome is Outcome.TIMED_OUT
         assert after.finished - after.started >= timedelta(seconds=0.9)
-        assert 2 <= usage(store).gpu_seconds < usage(store).reserved.gpu
+        assert 2 <= usage(db).gpu_seconds < usage(db).reserved.gpu
 
-    in_room(store, test)
+    in_room(db, test)
 
 
-def test_part_of_a_gang_on_nodes_is_not_billed(store):
+def test_part_of_a_gang_on_nodes_is_not_billed(db):
     async def test(room):
         room.nodes.binds = False
-        run = start(store, command=["sleep"], **GPUS)
+        run = start(db, command=["sleep"], **GPUS)
         await room.until(lambda: len(room.pods(run)) == 2)
         meta = room.pods(run)[0]["metadata"]
         await room.client.bind(meta["namespace"], meta["name"], meta["uid"], room.nodes.names[0])
@@ -53,13 +53,13 @@ def test_part_of_a_gang_on_nodes_is_not_billed(store):
             room.nodes._changed(None, pod)
         await room.until(lambda: room.run(run).started is not None)
 
-    in_room(store, test)
+    in_room(db, test)
 
 
-def test_a_run_that_ended_while_the_operator_was_away_is_billed_until_its_pods_ended(store):
+def test_a_run_that_ended_while_the_operator_was_away_is_billed_until_its_pods_ended(db):
     async def test(room):
-        async with operating(room.client, store):
-            run = start(store, command=["sleep"], **GPUS)
+        async with operating(room.client, db):
+            run = start(db, command=["sleep"], **GPUS)
             await room.until(lambda: room.phases(run) == ["Running", "Running"])
             await room.until(lambda: room.run(run).started is not None)
         # It ends now; the operator is back an hour later by what the pods say.
@@ -70,18 +70,18 @@ def test_a_run_that_ended_while_the_operator_was_away_is_billed_until_its_pods_e
             status = {**pod["status"], "phase": "Succeeded", "containerStatuses": [report]}
             await room.api.put("pods", {**pod, "status": status})
         await asyncio.sleep(2.5)
-        async with operating(room.client, store):
+        async with operating(room.client, db):
             await room.until(lambda: room.finished(run))
         assert room.run(run).outcome is Outcome.SUCCEEDED
-        assert usage(store).gpu_seconds <= 2 * 1
-        assert usage(store).reserved.gpu >= 2 * 2
+        assert usage(db).gpu_seconds <= 2 * 1
+        assert usage(db).reserved.gpu >= 2 * 2
 
-    in_room(store, test, operator=False)
+    in_room(db, test, operator=False)
 
 
-def test_a_next_attempt_that_waits_for_a_node_is_not_billed(store):
+def test_a_next_attempt_that_waits_for_a_node_is_not_billed(db):
     async def test(room):
-        run = start(store, command=["sleep"], retries=1, roles=[{"name": "worker", "each": {"gpu": 1}}])
+        run = start(db, command=["sleep"], retries=1, roles=[{"name": "worker", "each": {"gpu": 1}}])
         await room.until(lambda: room.run(run).started is not None)
         room.nodes.binds = False
         meta = room.pods(run)[0]["metadata"]
@@ -89,23 +89,23 @@ def test_a_next_attempt_that_waits_for_a_node_is_not_billed(store):
         await room.until(lambda: room.run(run).attempt == 1 and len(room.pods(run)) == 1)
         await room.until(lambda: room.phases(run) == ["Pending"])
         await asyncio.sleep(0.5)
-        before = usage(store)
+        before = usage(db)
         await asyncio.sleep(1.2)
-        assert (usage(store).gpu_seconds, usage(store).reserved.gpu > before.reserved.gpu) == (
+        assert (usage(db).gpu_seconds, usage(db).reserved.gpu > before.reserved.gpu) == (
             before.gpu_seconds,
             True,
         )
 
-    in_room(store, test, config=settings())
+    in_room(db, test, config=settings())
 
 
-def test_pods_go_to_the_pool_that_their_run_was_admitted_to(store):
+def test_pods_go_to_the_pool_that_their_run_was_admitted_to(db):
     async def test(room):
-        run = start(store, command=["sleep"], **GPUS)
-        store.put_pool(Pool("", "other", True, {"a": "b"}))
-        store.put_queue("default", datetime.now(UTC), pool="other")
-        async with operating(room.client, store):
+        run = start(db, command=["sleep"], **GPUS)
+        db.pools.put(Pool("", "other", True, {"a": "b"}))
+        db.queues.put("default", datetime.now(UTC), pool="other")
+        async with operating(room.client, db):
             await room.until(lambda: len(room.pods(run)) == 2)
         assert {pod["metadata"]["annotations"]["ava.io/pool"] for pod in room.pods(run)} == {"cards"}
 
-    in_room(store, test, operator=False)
+    in_room(db, test, operator=False)

@@ -32,9 +32,9 @@ def config(tmp_path):
     return settings().model_copy(update={"sealing_keys": path})
 
 
-def bench(store, disk=2 * GIB, name="bench"):
-    store.set_quota("vision", Quota(gpu=1000, cpu=10_000_000, memory=2**50, disk=None), now())
-    return start(store, kind=Kind.WORKBENCH, name=name, disk=disk)
+def bench(db, disk=2 * GIB, name="bench"):
+    db.groups.set_quota("vision", Quota(gpu=1000, cpu=10_000_000, memory=2**50, disk=None), now())
+    return start(db, kind=Kind.WORKBENCH, name=name, disk=disk)
 
 
 def claims(room):
@@ -79,10 +79,10 @@ class Makers:
             await asyncio.sleep(0.05)
 
 
-def test_it_is_made_where_the_first_pod_comes_and_the_next_one_goes_there(store, config):
+def test_it_is_made_where_the_first_pod_comes_and_the_next_one_goes_there(db, config):
     async def test(room):
         async with Makers(room).at_work():
-            run = bench(store)
+            run = bench(db)
             await room.until(lambda: claims(room))
             (pod,), (claim,) = room.pods(run), claims(room)
             assert notes(pod)[DISK] == str(2 * GIB)
@@ -94,170 +94,172 @@ def test_it_is_made_where_the_first_pod_comes_and_the_next_one_goes_there(store,
             assert claim["spec"]["resources"]["requests"] == {"storage": "2048Mi"}
             mounts = {m["name"]: m["mountPath"] for m in pod["spec"]["containers"][0]["volumeMounts"]}
             assert mounts["disk"] == "/disk"
-            await room.until(lambda: store.disk(run.definition).size == 2 * GIB)
-            assert store.disk(run.definition).node == node
-            store.stop(run.id, now(), by="ann")
+            await room.until(lambda: db.disks.get(run.definition).size == 2 * GIB)
+            assert db.disks.get(run.definition).node == node
+            db.runs.stop(run.id, now(), by="ann")
             await room.until(lambda: room.finished(run))
             assert [c["metadata"]["uid"] for c in claims(room)] == [claim["metadata"]["uid"]]
-            second = bench(store)
+            second = bench(db)
             await room.until(lambda: running(room, second))
             (pod,) = room.pods(second)
             assert notes(pod)[DISK_NODE] == node
             assert DISK not in notes(pod)
             assert [c["metadata"]["uid"] for c in claims(room)] == [claim["metadata"]["uid"]]
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_it_grows_while_its_workbench_runs_and_what_is_in_the_way_is_told(store, config):
+def test_it_grows_while_its_workbench_runs_and_what_is_in_the_way_is_told(db, config):
     async def test(room):
         makers = Makers(room)
         async with makers.at_work():
-            run = bench(store)
-            await room.until(lambda: store.disk(run.definition).size == 2 * GIB)
-            store.grow_disk(run.definition, 3 * GIB)
-            await room.until(lambda: store.disk(run.definition).size == 3 * GIB)
+            run = bench(db)
+            await room.until(lambda: db.disks.get(run.definition).size == 2 * GIB)
+            db.disks.grow(run.definition, 3 * GIB)
+            await room.until(lambda: db.disks.get(run.definition).size == 3 * GIB)
             assert claims(room)[0]["metadata"]["annotations"]["avadm.io/size"] == "3072Mi"
             makers.works, makers.free = False, 1
         report = json.dumps({"free": 1024, "volumes": {f"pvc-{claims(room)[0]['metadata']['uid']}": 3072}})
-        node = store.disk(run.definition).node
+        node = db.disks.get(run.definition).node
         await room.client.patch(NODES, node, {"metadata": {"annotations": {VOLUMES: report}}})
-        store.grow_disk(run.definition, 7 * GIB)
-        await room.until(lambda: store.disk(run.definition).trouble)
-        assert store.disk(run.definition).trouble == f"The node {node} has 1 GiB left, 4 GiB more are wanted."
-        store.grow_disk(run.definition, 3 * GIB)
-        await room.until(lambda: not store.disk(run.definition).trouble)
+        db.disks.grow(run.definition, 7 * GIB)
+        await room.until(lambda: db.disks.get(run.definition).trouble)
+        assert (
+            db.disks.get(run.definition).trouble == f"The node {node} has 1 GiB left, 4 GiB more are wanted."
+        )
+        db.disks.grow(run.definition, 3 * GIB)
+        await room.until(lambda: not db.disks.get(run.definition).trouble)
         reply = claims(room)[0]["metadata"]["annotations"]["avadm.io/size"]
-        assert (reply, store.disk(run.definition).promised) == ("3072Mi", 7 * GIB), (
+        assert (reply, db.disks.get(run.definition).promised) == ("3072Mi", 7 * GIB), (
             "counts until it is settled"
         )
-        await room.until(lambda: not store.open_disks("default"))
-        assert store.disk(run.definition).promised == 3 * GIB
+        await room.until(lambda: not db.disks.list_open("default"))
+        assert db.disks.get(run.definition).promised == 3 * GIB
         assert claims(room)[0]["metadata"]["annotations"]["avadm.io/size"] == "3072Mi"
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_it_goes_with_its_workbench_and_nothing_else(store, config):
+def test_it_goes_with_its_workbench_and_nothing_else(db, config):
     async def test(room):
         async with Makers(room).at_work():
-            run, other = bench(store), bench(store, name="other")
+            run, other = bench(db), bench(db, name="other")
             await room.until(lambda: running(room, run) and running(room, other))
             for one in (run, other):
-                store.stop(one.id, now(), by="ann")
+                db.runs.stop(one.id, now(), by="ann")
             await room.until(lambda: room.finished(run, other))
-            store.delete_definition(run.definition, now())
-            await room.until(lambda: store.disk(run.definition) is None)
+            db.definitions.delete(run.definition, now())
+            await room.until(lambda: db.disks.get(run.definition) is None)
             assert [c["metadata"]["name"] for c in claims(room)] == [f"wb-{other.definition}"]
             assert not room.left()
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_a_workbench_that_never_came_to_a_node_leaves_no_disk(store, config):
+def test_a_workbench_that_never_came_to_a_node_leaves_no_disk(db, config):
     async def test(room):
         room.nodes.binds = False
-        run = bench(store)
+        run = bench(db)
         await room.until(lambda: room.pods(run))
-        store.stop(run.id, now(), by="ann")
+        db.runs.stop(run.id, now(), by="ann")
         await room.until(lambda: room.finished(run))
-        store.delete_definition(run.definition, now())
-        await room.until(lambda: store.disk(run.definition) is None)
+        db.definitions.delete(run.definition, now())
+        await room.until(lambda: db.disks.get(run.definition) is None)
         assert claims(room) == []
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_a_node_without_room_is_left_for_another_as_long_as_there_is_no_volume(store, config):
+def test_a_node_without_room_is_left_for_another_as_long_as_there_is_no_volume(db, config):
     async def test(room):
         makers = Makers(room, free=1)
         makers.works = False
         async with makers.at_work():
             room.nodes.deaf = set(room.nodes.names)  # what waits for its volume does not start
-            run = bench(store)
+            run = bench(db)
             await room.until(lambda: claims(room))
             first = claims(room)[0]["metadata"]["uid"]
             room.nodes.deaf = set()
             await room.until(lambda: room.run(run).attempt > 0)
             makers.works, makers.free = True, 100
-            await room.until(lambda: store.disk(run.definition).size == 2 * GIB)
+            await room.until(lambda: db.disks.get(run.definition).size == 2 * GIB)
             assert first not in [c["metadata"]["uid"] for c in claims(room)]
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_a_disk_that_may_hold_data_stays_whatever_its_node_does(store, config):
+def test_a_disk_that_may_hold_data_stays_whatever_its_node_does(db, config):
     async def test(room):
         async with Makers(room).at_work():
-            run = bench(store)
-            await room.until(lambda: store.disk(run.definition).size == 2 * GIB)
+            run = bench(db)
+            await room.until(lambda: db.disks.get(run.definition).size == 2 * GIB)
             uid = claims(room)[0]["metadata"]["uid"]
-            store.stop(run.id, now(), by="ann")
+            db.runs.stop(run.id, now(), by="ann")
             await room.until(lambda: room.finished(run))
-        node = store.disk(run.definition).node
+        node = db.disks.get(run.definition).node
         await room.client.patch(NODES, node, {"metadata": {"annotations": {VOLUMES: "{"}}})
         await room.nodes.ready(node, "Unknown")
-        store.grow_disk(run.definition, 3 * GIB)
-        await room.until(lambda: store.disk(run.definition).trouble)
-        assert store.disk(run.definition).trouble == f"The node {node}, where it is, does not answer."
+        db.disks.grow(run.definition, 3 * GIB)
+        await room.until(lambda: db.disks.get(run.definition).trouble)
+        assert db.disks.get(run.definition).trouble == f"The node {node}, where it is, does not answer."
         room.nodes.binds = False
-        second = bench(store, 3 * GIB)
+        second = bench(db, 3 * GIB)
         await room.until(lambda: room.pods(second))
         await asyncio.sleep(2.5)
         assert notes(room.pods(second)[0])[DISK_NODE] == node
         assert [c["metadata"]["uid"] for c in claims(room)] == [uid]
-        assert store.disk(run.definition).size == 2 * GIB
+        assert db.disks.get(run.definition).size == 2 * GIB
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_a_disk_that_was_never_made_is_forgotten_with_its_node(store, config):
+def test_a_disk_that_was_never_made_is_forgotten_with_its_node(db, config):
     async def test(room):
         room.nodes.deaf = set(room.nodes.names)
-        run = bench(store)
+        run = bench(db)
         await room.until(lambda: claims(room))
         node = claims(room)[0]["metadata"]["annotations"]["avadm.io/local-node"]
-        store.stop(run.id, now(), by="ann")
+        db.runs.stop(run.id, now(), by="ann")
         room.nodes.deaf = set()
         await room.until(lambda: room.finished(run))
         await room.nodes.ready(node, "Unknown")
         await room.until(lambda: claims(room) == [])
         room.nodes.names.remove(node)
         async with Makers(room).at_work():
-            second = bench(store)
-            await room.until(lambda: store.disk(second.definition).size == 2 * GIB)
+            second = bench(db)
+            await room.until(lambda: db.disks.get(second.definition).size == 2 * GIB)
             assert claims(room)[0]["metadata"]["annotations"]["avadm.io/local-node"] != node
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("about", ["persistentvolumeclaims", "disk_"])
-def test_a_kill_at_any_step_leaves_one_disk_and_then_none(store, config, after, about):
+def test_a_kill_at_any_step_leaves_one_disk_and_then_none(db, config, after, about):
     async def test(room):
         async with Makers(room).at_work():
-            run = bench(store)
+            run = bench(db)
 
             def made():
-                disk = store.disk(run.definition)
+                disk = db.disks.get(run.definition)
                 return running(room, run) and disk.size == disk.wanted
 
             def gone():
-                return store.disk(run.definition) is None
+                return db.disks.get(run.definition) is None
 
             def killed(wanted):
                 return killed_at(room, 0, after, wanted, config=config, about=about)
 
             assert await killed(made)
-            async with operating(room.client, store, config):
+            async with operating(room.client, db, config):
                 await room.until(made)
                 assert [c["metadata"]["name"] for c in claims(room)] == [f"wb-{run.definition}"]
-                store.stop(run.id, now(), by="ann")
+                db.runs.stop(run.id, now(), by="ann")
                 await room.until(lambda: room.finished(run))
-            store.delete_definition(run.definition, now())
+            db.definitions.delete(run.definition, now())
             assert await killed(gone)
-            async with operating(room.client, store, config):
+            async with operating(room.client, db, config):
                 await room.until(gone)
             assert claims(room) == []
 
-    in_room(store, test, operator=False)
+    in_room(db, test, operator=False)

@@ -22,9 +22,9 @@ def forged(run, kind="pod", space="team-a", **status):
     return {"metadata": meta, "spec": {"containers": []}, "status": status}
 
 
-def test_a_tenants_failed_pod_does_not_end_a_run_or_keep_its_charge(store):
+def test_a_tenants_failed_pod_does_not_end_a_run_or_keep_its_charge(db):
     async def test(room):
-        run = start(store, command=["sleep"], roles=[{"name": "worker", "replicas": 1}])
+        run = start(db, command=["sleep"], roles=[{"name": "worker", "replicas": 1}])
         await room.until(lambda: room.phases(run) == ["Running"])
         await room.client.create(NAMESPACES, {"metadata": {"name": "team-a"}})
         await room.api.put("pods", forged(run.id, phase="Failed"))
@@ -33,15 +33,15 @@ def test_a_tenants_failed_pod_does_not_end_a_run_or_keep_its_charge(store):
         assert room.phases(run) == ["Running"]
         assert room.run(run).attempt == 0
         # The end waits for the run's own pods alone.
-        store.stop(run.id, run.admitted, by="ann")
+        db.runs.stop(run.id, run.admitted, by="ann")
         await room.until(lambda: room.finished(run))
-        assert [c.ended is not None for c in store.charges(run=run.id)] == [True]
+        assert [c.ended is not None for c in db.charges.list(run=run.id)] == [True]
         assert len(room.api.all("pods")) == 1, "a tenant's pod is not the operator's to remove"
 
-    in_room(store, test)
+    in_room(db, test)
 
 
-def test_tenants_objects_of_no_run_do_not_stop_the_clean_up(store):
+def test_tenants_objects_of_no_run_do_not_stop_the_clean_up(db):
     async def test(room):
         def refuse(method, path):
             if method == "DELETE" and "/namespaces/team-a/" in path:
@@ -57,10 +57,10 @@ def test_tenants_objects_of_no_run_do_not_stop_the_clean_up(store):
         await room.client.create(PODS, orphan, "ava-vision")
         await room.until(lambda: [p["metadata"]["name"] for p in room.api.all("pods")] == ["forged-pod"])
 
-    in_room(store, test)
+    in_room(db, test)
 
 
-def test_a_first_run_waits_for_the_rights_in_its_new_namespace_and_says_so(store, monkeypatch):
+def test_a_first_run_waits_for_the_rights_in_its_new_namespace_and_says_so(db, monkeypatch):
     async def test(room):
         refused, faults = [], []
         monkeypatch.setattr(
@@ -77,7 +77,7 @@ def test_a_first_run_waits_for_the_rights_in_its_new_namespace_and_says_so(store
                 raise Fault(403, "Forbidden")
 
         room.api.before = refuse
-        run = start(store, command=["sleep"])
+        run = start(db, command=["sleep"])
         await room.until(lambda: len(refused) >= 2)
         (why,) = room.run(run).waits_for
         assert why["code"] == "pods-not-made" and why["what"] == (
@@ -88,10 +88,10 @@ def test_a_first_run_waits_for_the_rights_in_its_new_namespace_and_says_so(store
         # Looked at again as a run whose folders are being made, not by the growing waits of a fault.
         assert not faults
 
-    in_room(store, test)
+    in_room(db, test)
 
 
-def test_rights_that_are_gone_from_an_older_namespace_are_told_with_the_answer(store, monkeypatch):
+def test_rights_that_are_gone_from_an_older_namespace_are_told_with_the_answer(db, monkeypatch):
     async def test(room):
         def refuse(method, path):
             if method == "POST" and path.endswith("/networkpolicies"):
@@ -99,7 +99,7 @@ def test_rights_that_are_gone_from_an_older_namespace_are_told_with_the_answer(s
 
         monkeypatch.setattr("ava.operator.run_objects.NEW", 0.0)
         room.api.before = refuse
-        run = start(store, command=["sleep"])
+        run = start(db, command=["sleep"])
         await room.until(lambda: "403" in str(room.run(run).waits_for))
 
-    in_room(store, test)
+    in_room(db, test)

@@ -35,11 +35,11 @@ class Fuse:
 class Database:
     """The database of an operator with a fuse."""
 
-    def __init__(self, store, fuse):
-        self._store, self._fuse = store, fuse
+    def __init__(self, db, fuse):
+        self._db, self._fuse = db, fuse
 
     def __getattr__(self, name):
-        real = getattr(self._store, name)
+        real = getattr(self._db, name)
         if name not in ("observe", "restart", "finish", "done", "disk_seen", "disk_gone"):
             return real
 
@@ -77,7 +77,7 @@ async def killed_at(room: Room, at: int, after: bool, wanted, config=None, about
     """Operate until the fuse blows or ``wanted()``; return whether it blew. ``about``: what the writes that count are about."""
     fuse = Fuse(at, after, about)
     try:
-        async with operating(fused(room.client, fuse), Database(room.store, fuse), config) as _:
+        async with operating(fused(room.client, fuse), Database(room.db, fuse), config) as _:
             while not wanted() and not fuse.blown.is_set():
                 await asyncio.sleep(0.01)
     except (Killed, BaseExceptionGroup):
@@ -87,20 +87,20 @@ async def killed_at(room: Room, at: int, after: bool, wanted, config=None, about
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("mpi", [False, True])
-def test_a_kill_at_any_step_leaves_one_of_each_and_then_nothing(store, after, mpi):
+def test_a_kill_at_any_step_leaves_one_of_each_and_then_nothing(db, after, mpi):
     async def test(room):
         roles = [{"name": "launcher", "command": ["exit-0"]}, {"name": "worker"}]
         if not mpi:
             roles = [{"name": "worker", "replicas": 2, "command": ["exit-0"]}]
         blown = []
         for at in range(STEPS):
-            run = start(store, roles=roles, distributed="mpi" if mpi else "none", name=f"train-{at}")
+            run = start(db, roles=roles, distributed="mpi" if mpi else "none", name=f"train-{at}")
             blown.append(await killed_at(room, at, after, lambda run=run: room.finished(run)))
-            async with operating(room.client, store):
+            async with operating(room.client, db):
                 await room.until(lambda run=run: room.finished(run) and not room.left())
             ended = room.run(run)
             assert ended.outcome is Outcome.SUCCEEDED, (at, ended)
-            assert len(store.charges(run=run.id)) == 1
+            assert len(db.charges.list(run=run.id)) == 1
             places = [name for name in room.nodes.ran if name.startswith(run.id)]
             assert sorted(places) == sorted(set(places)), (at, places)
             if not blown[-1]:
@@ -108,10 +108,10 @@ def test_a_kill_at_any_step_leaves_one_of_each_and_then_nothing(store, after, mp
         assert blown.count(True) > 8
         assert blown[-1] is False, "STEPS is too small to have killed everywhere"
 
-    in_room(store, test, operator=False)
+    in_room(db, test, operator=False)
 
 
-def test_a_hundred_runs_submitted_and_stopped_at_random_under_kills_leave_nothing(store):
+def test_a_hundred_runs_submitted_and_stopped_at_random_under_kills_leave_nothing(db):
     async def test(room):
         chance = random.Random(16)  # noqa: S311
         runs = []
@@ -121,9 +121,9 @@ def test_a_hundred_runs_submitted_and_stopped_at_random_under_kills_leave_nothin
                 roles = [
                     {"name": "worker", "replicas": chance.randint(1, 3), "command": [chance.choice(ends)]}
                 ]
-                runs.append(start(store, roles=roles, retries=chance.randint(0, 1), name=f"r{len(runs)}"))
+                runs.append(start(db, roles=roles, retries=chance.randint(0, 1), name=f"r{len(runs)}"))
             for run in chance.sample(runs, 3):
-                store.stop(run.id, run.admitted, by="ann")
+                db.runs.stop(run.id, run.admitted, by="ann")
             until = asyncio.get_running_loop().time() + chance.uniform(0.05, 0.5)
             await killed_at(
                 room,
@@ -131,14 +131,14 @@ def test_a_hundred_runs_submitted_and_stopped_at_random_under_kills_leave_nothin
                 chance.random() < 0.5,
                 lambda until=until: asyncio.get_running_loop().time() > until,
             )
-        async with operating(room.client, store):
+        async with operating(room.client, db):
             for run in runs:
-                store.stop(run.id, run.admitted, by="ann")
+                db.runs.stop(run.id, run.admitted, by="ann")
             await room.until(lambda: room.finished(*runs) and not room.left(), 90)
         assert all(room.run(run).phase is Phase.FINISHED for run in runs)
-        assert {c.run for c in store.charges()} == {run.id for run in runs}
-        assert all(c.ended is not None for c in store.charges())
-        assert store.group("vision").used == (0, 0, 0)
+        assert {c.run for c in db.charges.list()} == {run.id for run in runs}
+        assert all(c.ended is not None for c in db.charges.list())
+        assert db.groups.get("vision").used == (0, 0, 0)
         assert room.nodes.errors == []
 
-    in_room(store, test, operator=False)
+    in_room(db, test, operator=False)

@@ -72,23 +72,23 @@ def good(pod):
     return pod["spec"]["containers"][0]["image"].startswith("good")
 
 
-def in_service(store, test, **more):
+def in_service(db, test, **more):
     async def go(room):
         room.nodes.serves = good
-        run = start(store, kind=Kind.SERVICE, name="mnist", **serve(**more))
+        run = start(db, kind=Kind.SERVICE, name="mnist", **serve(**more))
         if good({"spec": {"containers": [{"image": more.get("image", "good:1")}]}}):
             await room.until(lambda: len(serving(room, run)) == more.get("replicas", 2))
         await test(room, run)
 
-    in_room(store, go, config=config())
+    in_room(db, go, config=config())
 
 
-def charged(store, run):
-    (charge,) = store.charges(run=run.id, open_only=True)
+def charged(db, run):
+    (charge,) = db.charges.list(run=run.id, open_only=True)
     return charge.amount
 
 
-def test_replicas_are_asked_for_their_health_and_are_started_again_whatever_they_end_with(store):
+def test_replicas_are_asked_for_their_health_and_are_started_again_whatever_they_end_with(db):
     async def test(room, run):
         pod = room.pods(run)[0]
         main = pod["spec"]["containers"][0]
@@ -96,12 +96,12 @@ def test_replicas_are_asked_for_their_health_and_are_started_again_whatever_they
         assert main["readinessProbe"]["httpGet"] == {"path": "/", "port": "serve"}
         assert main["livenessProbe"]["initialDelaySeconds"] == 5
         assert {e["name"]: e["value"] for e in main["env"]}["AVA_MODEL"] == "/m"
-        assert charged(store, run) == ONE.times(2)
+        assert charged(db, run) == ONE.times(2)
 
-    in_service(store, test)
+    in_service(db, test)
 
 
-def test_requests_come_by_its_own_host_name_alone_and_from_the_ingress_alone(store):
+def test_requests_come_by_its_own_host_name_alone_and_from_the_ingress_alone(db):
     async def test(room, run):
         (ingress,) = room.api.all("ingresses")
         (rule,) = ingress["spec"]["rules"]
@@ -115,40 +115,40 @@ def test_requests_come_by_its_own_host_name_alone_and_from_the_ingress_alone(sto
         assert policies[f"run-{run.id}-serve"]["ingress"] == [
             {"from": [{"ipBlock": {"cidr": "10.0.0.1/32"}}], "ports": [{"protocol": "TCP", "port": 8080}]}
         ]
-        store.update_service(run.id, document(access="public"), now())
+        db.model_services.update(run.id, document(access="public"), now())
         key = "traefik.ingress.kubernetes.io/router.middlewares"
         await room.until(
             lambda: room.api.all("ingresses")[0]["metadata"]["annotations"][key] == "anybody@file"
         )
         assert {p["metadata"]["labels"]["ava.io/attempt"] for p in room.pods(run)} == {"0"}
-        store.stop(run.id, now(), by="ann")
+        db.runs.stop(run.id, now(), by="ann")
         await room.until(lambda: room.finished(run))
         assert room.left() == [] and room.api.all("ingresses") == []
 
-    in_service(store, test)
+    in_service(db, test)
 
 
-def test_an_update_never_has_fewer_replicas_serve_and_gives_back_what_it_took(store):
+def test_an_update_never_has_fewer_replicas_serve_and_gives_back_what_it_took(db):
     async def test(room, run):
         with watched(room, run) as found:
-            store.update_service(run.id, document(replicas=3, image="good:2"), now())
-            await room.until(lambda: store.service(run.id).settled == 1 and len(room.pods(run)) == 3)
+            db.model_services.update(run.id, document(replicas=3, image="good:2"), now())
+            await room.until(lambda: db.model_services.get(run.id).settled == 1 and len(room.pods(run)) == 3)
         assert min(found) >= 3 and max(found) <= 4
         assert serving(room, run) == [1, 1, 1]
-        await room.until(lambda: charged(store, run) == ONE.times(3))
-        assert [c.amount.cpu for c in store.charges(run=run.id)] == [3000, 4000, 3000]
+        await room.until(lambda: charged(db, run) == ONE.times(3))
+        assert [c.amount.cpu for c in db.charges.list(run=run.id)] == [3000, 4000, 3000]
         names = {s["metadata"]["name"] for s in room.api.all("configmaps")}
         await room.until(
             lambda: f"run-{run.id}-0" not in {s["metadata"]["name"] for s in room.api.all("configmaps")}
         )
         assert f"run-{run.id}-1" in names
 
-    in_service(store, test, replicas=3)
+    in_service(db, test, replicas=3)
 
 
-def test_a_bad_update_stops_and_is_told_and_the_old_definition_takes_it_back(store):
+def test_a_bad_update_stops_and_is_told_and_the_old_definition_takes_it_back(db):
     async def test(room, run):
-        store.update_service(run.id, document(image="bad:1"), now())
+        db.model_services.update(run.id, document(image="bad:1"), now())
         await room.until(lambda: len(room.pods(run)) == 3)
 
         def new():
@@ -160,112 +160,116 @@ def test_a_bad_update_stops_and_is_told_and_the_old_definition_takes_it_back(sto
             "containerStatuses": [{"name": "main", "restartCount": 3, "state": {}}]
         }
         await room.client.patch(PODS, bad["metadata"]["name"], {"status": status}, "ava-vision", sub="status")
-        await room.until(lambda: "stopped" in store.service(run.id).trouble)
-        assert store.run(run.id).waits_for[0]["code"] == "service-update-stopped"
+        await room.until(lambda: "stopped" in db.model_services.get(run.id).trouble)
+        assert db.runs.get(run.id).waits_for[0]["code"] == "service-update-stopped"
         await asyncio.sleep(0.5)
         assert (serving(room, run), len(room.pods(run))) == ([0, 0], 3)
-        store.update_service(run.id, document(), now())
+        db.model_services.update(run.id, document(), now())
         await room.until(lambda: len(room.pods(run)) == 2)
         assert serving(room, run) == [0, 0]
-        await room.until(lambda: store.service(run.id).trouble == "" and store.run(run.id).waits_for == ())
-        await room.until(lambda: charged(store, run) == ONE.times(2))
+        await room.until(
+            lambda: db.model_services.get(run.id).trouble == "" and db.runs.get(run.id).waits_for == ()
+        )
+        await room.until(lambda: charged(db, run) == ONE.times(2))
 
-    in_service(store, test)
+    in_service(db, test)
 
 
-def test_it_is_scaled_both_ways_and_charged_for_what_is_there(store):
+def test_it_is_scaled_both_ways_and_charged_for_what_is_there(db):
     async def test(room, run):
-        store.scale_service(run.id, 5, now())
+        db.model_services.scale(run.id, 5, now())
         await room.until(lambda: len(serving(room, run)) == 5)
-        assert charged(store, run) == ONE.times(5)
+        assert charged(db, run) == ONE.times(5)
         with watched(room, run) as found:
-            store.scale_service(run.id, 1, now())
+            db.model_services.scale(run.id, 1, now())
             await room.until(lambda: len(room.pods(run)) == 1)
         assert min(found) == 1
-        await room.until(lambda: charged(store, run) == ONE)
-        assert store.group("vision").used == ONE
+        await room.until(lambda: charged(db, run) == ONE)
+        assert db.groups.get("vision").used == ONE
 
-    in_service(store, test)
+    in_service(db, test)
 
 
-def test_what_the_quota_has_no_room_for_waits_and_says_so(store):
+def test_what_the_quota_has_no_room_for_waits_and_says_so(db):
     async def test(room, run):
-        quota = store.group("vision").quota
-        store.scale_service(run.id, 4, now())
+        quota = db.groups.get("vision").quota
+        db.model_services.scale(run.id, 4, now())
         await room.until(lambda: len(serving(room, run)) == 4)
-        store.set_quota("vision", replace(quota, cpu=4000), now())
-        store.update_service(run.id, document(replicas=4, image="good:2"), now())
-        await room.until(lambda: store.run(run.id).waits_for != ())
-        assert store.run(run.id).waits_for[0]["code"] == "service-waits"
+        db.groups.set_quota("vision", replace(quota, cpu=4000), now())
+        db.model_services.update(run.id, document(replicas=4, image="good:2"), now())
+        await room.until(lambda: db.runs.get(run.id).waits_for != ())
+        assert db.runs.get(run.id).waits_for[0]["code"] == "service-waits"
         assert serving(room, run) == [0] * 4
-        store.set_quota("vision", quota, now())
-        await room.until(lambda: store.service(run.id).settled == 1 and serving(room, run) == [1] * 4, 30)
-        await room.until(lambda: store.run(run.id).waits_for == ())
+        db.groups.set_quota("vision", quota, now())
+        await room.until(
+            lambda: db.model_services.get(run.id).settled == 1 and serving(room, run) == [1] * 4, 30
+        )
+        await room.until(lambda: db.runs.get(run.id).waits_for == ())
 
-    in_service(store, test)
+    in_service(db, test)
 
 
-def test_a_load_for_which_there_can_never_be_quota_hinders_nothing_else(store):
+def test_a_load_for_which_there_can_never_be_quota_hinders_nothing_else(db):
     async def test(room):
         room.nodes.serves = good
         bounds = {"least": 2, "most": 100, "requests": 1}
-        run = start(store, kind=Kind.SERVICE, name="mnist", **serve(scaling=bounds))
-        async with operating(room.client, store, config()) as operator:
+        run = start(db, kind=Kind.SERVICE, name="mnist", **serve(scaling=bounds))
+        async with operating(room.client, db, config()) as operator:
             await room.until(lambda: len(serving(room, run)) == 2)
-            store.set_quota("vision", replace(store.group("vision").quota, cpu=3000), now())
+            db.groups.set_quota("vision", replace(db.groups.get("vision").quota, cpu=3000), now())
             load = operator.reconciler.replicas.load
             load.rate = lambda _: 3.0
             # The last change was long enough ago.
-            store.update_service(run.id, document(scaling=bounds), now())
-            scaled = store.service(run.id).scaled
+            db.model_services.update(run.id, document(scaling=bounds), now())
+            scaled = db.model_services.get(run.id).scaled
             operator.reconciler.now = lambda: scaled + timedelta(minutes=10)
             await room.until(lambda: len(serving(room, run)) == 3)
             load.rate = lambda _: 1000.0
             operator.reconciler.now = lambda: scaled + timedelta(minutes=30)
-            store.update_service(run.id, document(image="good:2", scaling=bounds, replicas=3), now())
-            await room.until(lambda: store.service(run.id).target == 1)
+            db.model_services.update(run.id, document(image="good:2", scaling=bounds, replicas=3), now())
+            await room.until(lambda: db.model_services.get(run.id).target == 1)
             await room.client.delete(PODS, room.pods(run)[0]["metadata"]["name"], "ava-vision", grace=0)
             await room.until(lambda: len(serving(room, run)) == 3)
-            assert store.service(run.id).wanted == 3
+            assert db.model_services.get(run.id).wanted == 3
 
-    in_room(store, test, operator=False)
+    in_room(db, test, operator=False)
 
 
-def test_a_replica_that_is_killed_or_evicted_is_made_anew(store):
+def test_a_replica_that_is_killed_or_evicted_is_made_anew(db):
     async def test(room, run):
         killed, evicted = (p["metadata"]["name"] for p in room.pods(run))
         await room.client.delete(PODS, killed, "ava-vision", grace=0)
         status = {"status": {"phase": "Failed", "reason": "Evicted", "conditions": []}}
         await room.client.patch(PODS, evicted, status, "ava-vision", sub="status")
         await room.until(lambda: len(serving(room, run)) == 2 and len(room.pods(run)) == 2)
-        await room.until(lambda: charged(store, run) == ONE.times(2))
-        assert store.run(run.id).outcome is None
+        await room.until(lambda: charged(db, run) == ONE.times(2))
+        assert db.runs.get(run.id).outcome is None
 
-    in_service(store, test)
+    in_service(db, test)
 
 
-def test_an_operator_that_begins_anew_in_the_middle_of_an_update_ends_it(store):
+def test_an_operator_that_begins_anew_in_the_middle_of_an_update_ends_it(db):
     async def test(room):
         room.nodes.serves = good
-        run = start(store, kind=Kind.SERVICE, name="mnist", **serve())
-        async with operating(room.client, store, config()):
+        run = start(db, kind=Kind.SERVICE, name="mnist", **serve())
+        async with operating(room.client, db, config()):
             await room.until(lambda: len(serving(room, run)) == 2)
-            store.update_service(run.id, document(image="good:2"), now())
+            db.model_services.update(run.id, document(image="good:2"), now())
             await room.until(lambda: 1 in serving(room, run))
         with watched(room, run) as found:
-            async with operating(room.client, store, config()):
+            async with operating(room.client, db, config()):
                 await room.until(lambda: serving(room, run) == [1, 1] and len(room.pods(run)) == 2, 30)
         assert min(found) >= 2
 
-    in_room(store, test, operator=False)
+    in_room(db, test, operator=False)
 
 
-def test_one_that_cannot_be_served_here_ends_with_the_reason(store):
+def test_one_that_cannot_be_served_here_ends_with_the_reason(db):
     async def test(room):
-        run = start(store, kind=Kind.SERVICE, name="mnist", **serve())
+        run = start(db, kind=Kind.SERVICE, name="mnist", **serve())
         await room.until(lambda: room.finished(run))
-        assert store.run(run.id).outcome is Outcome.FAILED
-        assert "cannot serve to group" in store.run(run.id).reason
+        assert db.runs.get(run.id).outcome is Outcome.FAILED
+        assert "cannot serve to group" in db.runs.get(run.id).reason
         assert room.left() == []
 
-    in_room(store, test, config=config(services={"domain": "services.test"}))
+    in_room(db, test, config=config(services={"domain": "services.test"}))

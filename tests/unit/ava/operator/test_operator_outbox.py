@@ -14,21 +14,21 @@ from ava.operator.work_queue import WorkQueue
 from tests.unit.ava.operator.fake_cluster import furnish, start
 
 
-def test_messages_of_a_cluster_that_is_away_are_not_read(store, monkeypatch):
+def test_messages_of_a_cluster_that_is_away_are_not_read(db, monkeypatch):
     monkeypatch.setattr(outbox, "AT_ONCE", 2)
     monkeypatch.setattr(outbox, "POLL", 0.05)
-    furnish(store)
+    furnish(db)
     for n in range(5):
-        start(store, name=f"away-{n}")
-    with store.engine.begin() as connection:
+        start(db, name=f"away-{n}")
+    with db.engine.begin() as connection:
         connection.execute(text("UPDATE runs SET cluster = 'far'"))
-    mine = start(store, name="mine")
+    mine = start(db, name="mine")
     read = []
 
     class Counting:
         def __getattr__(self, name):
             def call(*args):
-                found = getattr(store, name)(*args)
+                found = getattr(db, name)(*args)
                 if name == "open_messages":
                     read.extend(found)
                 return found

@@ -13,14 +13,14 @@ SHARED = BASE.model_copy(update={"pods": BASE.pods.model_copy(update={"mount": "
 WORDS = 'MountVolume.SetUp failed for volume "pvc-1" : mount command failed, status: Failure, reason: '
 
 
-def began(store, kind="rbd"):
+def began(db, kind="rbd"):
     """Return a run with such a data set, whose folders are made."""
     source = {"rbd": {"image": "i", "snapshot": "v1"}, "nfs": {"server": "nfs.test", "path": "/a"}}[kind]
-    one = store.add_data_set("ann", "big", {"kind": kind, **source}, now()).id
-    store.external_source_reported(ExternalSource(one, "pvc-1"))
+    one = db.data_sets.create("ann", "big", {"kind": kind, **source}, now()).id
+    db.external_sources.record(ExternalSource(one, "pvc-1"))
     for folder in ((FolderKind.USER, "ann"), (FolderKind.GROUP, "vision")):
-        store.folder_reported(Folder(*folder, now()))
-    return start(store, command=["sleep"], data_sets=[{"name": "big"}])
+        db.folders.record(Folder(*folder, now()))
+    return start(db, command=["sleep"], data_sets=[{"name": "big"}])
 
 
 async def fails(room, run, text):
@@ -48,16 +48,16 @@ async def wakes(room, run):
     await room.client.patch(PODS, meta["name"], {"metadata": {"labels": {"x": "y"}}}, meta["namespace"])
 
 
-def test_why_a_volume_is_not_mounted_is_told_and_ends_the_run_when_it_lasts(store, monkeypatch):
+def test_why_a_volume_is_not_mounted_is_told_and_ends_the_run_when_it_lasts(db, monkeypatch):
     monkeypatch.setattr(volume_errors, "PATIENCE", 0.0)
     monkeypatch.setattr(controller, "MOUNTING", 0.1)
 
     async def test(room):
         room.nodes.deaf = set(room.nodes.names)
-        run = began(store)
+        run = began(db)
         await fails(room, run, "rbd: error opening image pvc-1")
         await room.until(
-            lambda: [p.message for p in store.pods([run.id])[run.id]] == ["rbd: error opening image pvc-1"]
+            lambda: [p.message for p in db.pods.list([run.id])[run.id]] == ["rbd: error opening image pvc-1"]
         )
         await room.until(lambda: room.phases(run) == ["Failed"])
         await wakes(room, run)
@@ -65,22 +65,22 @@ def test_why_a_volume_is_not_mounted_is_told_and_ends_the_run_when_it_lasts(stor
         assert room.run(run).outcome is Outcome.FAILED
         assert "cannot mount one of its volumes (rbd: error opening image pvc-1)" in room.run(run).reason
 
-    in_room(store, test, config=SHARED)
+    in_room(db, test, config=SHARED)
 
 
-def test_a_pod_that_was_late_and_starts_is_well(store, monkeypatch):
+def test_a_pod_that_was_late_and_starts_is_well(db, monkeypatch):
     monkeypatch.setattr(volume_errors, "PATIENCE", 0.0)
     monkeypatch.setattr(controller, "MOUNTING", 0.1)
     patient = SHARED.model_copy(update={"times": SHARED.times.model_copy(update={"image_wait": 60})})
 
     async def test(room):
         room.nodes.deaf = set(room.nodes.names)
-        run = began(store, "nfs")
+        run = began(db, "nfs")
         await fails(room, run, "mount.nfs: Connection timed out")
-        await room.until(lambda: [p.reason for p in store.pods([run.id])[run.id]] == ["FailedMount"])
+        await room.until(lambda: [p.reason for p in db.pods.list([run.id])[run.id]] == ["FailedMount"])
         await wakes(room, run)
         await room.until(
-            lambda: [(p.phase, p.reason) for p in store.pods([run.id])[run.id]] == [("Running", "")]
+            lambda: [(p.phase, p.reason) for p in db.pods.list([run.id])[run.id]] == [("Running", "")]
         )
 
-    in_room(store, test, config=patient)
+    in_room(db, test, config=patient)

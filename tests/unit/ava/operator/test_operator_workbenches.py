@@ -23,8 +23,8 @@ def config(tmp_path):
     return reply.model_copy(update={"sealing_keys": path, "network": network})
 
 
-def bench(store, **more):
-    return start(store, kind=Kind.WORKBENCH, name="bench", **more)
+def bench(db, **more):
+    return start(db, kind=Kind.WORKBENCH, name="bench", **more)
 
 
 def data(room, run):
@@ -42,17 +42,17 @@ def running(room, run):
     return room.phases(run) == ["Running"]
 
 
-def test_a_workbench_gets_its_keys_token_and_service(store, config):
+def test_a_workbench_gets_its_keys_token_and_service(db, config):
     async def test(room):
-        store.put_key("ann", "ssh", "laptop", ONE, now())
-        run = bench(store)
+        db.keys.put("ann", "ssh", "laptop", ONE, now())
+        run = bench(db)
         await room.until(lambda: running(room, run))
         files = data(room, run)
         assert files["authorized_keys"] == f"{ONE}\n"
         assert "PRIVATE KEY" in files["host_key"]
         token = json.loads(files["jupyter_server_config.json"])["IdentityProvider"]["token"]
         assert len(token) > 40
-        kept = store.bench(run.definition)
+        kept = db.workbenches.get(run.definition)
         assert token not in str(kept)
         assert "PRIVATE" not in str(kept)
         assert kept.host_public.startswith("ssh-ed25519 ")
@@ -66,51 +66,51 @@ def test_a_workbench_gets_its_keys_token_and_service(store, config):
         assert doors["from"] == list(config.network.doors)
         assert [p["port"] for p in doors["ports"]] == [8888, 2222]
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_host_key_and_token_are_the_same_at_the_next_run_and_nothing_of_a_run_is_left(store, config):
+def test_host_key_and_token_are_the_same_at_the_next_run_and_nothing_of_a_run_is_left(db, config):
     async def test(room):
-        first = bench(store)
+        first = bench(db)
         await room.until(lambda: running(room, first))
         before = data(room, first)
-        store.stop(first.id, now(), by="ann")
+        db.runs.stop(first.id, now(), by="ann")
         await room.until(lambda: room.finished(first))
         assert room.left() == []
-        second = bench(store)
+        second = bench(db)
         await room.until(lambda: running(room, second))
         after = data(room, second)
         assert second.definition == first.definition
         for name in ("host_key", "jupyter_server_config.json"):
             assert after[name] == before[name]
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_changed_keys_reach_the_pod(store, config):
+def test_changed_keys_reach_the_pod(db, config):
     async def test(room):
-        run = bench(store)
+        run = bench(db)
         await room.until(lambda: running(room, run))
         assert data(room, run)["authorized_keys"] == ""
-        store.put_key("ann", "ssh", "laptop", ONE, now())
-        store.put_key("ann", "ssh", "desk", TWO, now())
+        db.keys.put("ann", "ssh", "laptop", ONE, now())
+        db.keys.put("ann", "ssh", "desk", TWO, now())
         await room.until(lambda: data(room, run)["authorized_keys"] == f"{ONE}\n{TWO}\n")
-        store.delete_key("ann", "ssh", "laptop")
+        db.keys.delete("ann", "ssh", "laptop")
         await room.until(lambda: data(room, run)["authorized_keys"] == f"{TWO}\n")
         secret = next(s for s in room.api.all("secrets") if s["metadata"]["name"].endswith("-bench"))
         reply = secret["metadata"]["annotations"][KEYS]
         await room.until(lambda: room.pods(run)[0]["metadata"]["annotations"].get(KEYS) == reply)
         assert "PRIVATE KEY" in data(room, run)["host_key"]
 
-    in_room(store, test, config=config)
+    in_room(db, test, config=config)
 
 
-def test_without_sealing_keys_a_workbench_fails_and_says_why(store):
+def test_without_sealing_keys_a_workbench_fails_and_says_why(db):
     async def test(room):
-        run = bench(store)
+        run = bench(db)
         await room.until(lambda: room.run(run).phase is Phase.FINISHED)
         assert room.run(run).outcome is Outcome.FAILED
         assert "sealing_keys" in room.run(run).reason
         assert room.left() == []
 
-    in_room(store, test)
+    in_room(db, test)

@@ -23,7 +23,7 @@ SPEC = {"image": "i"}
 class Random:
     """Submits, and rounds of admission after each few."""
 
-    store: Database
+    db: Database
     seed: int = 1
     full: int = 0
     running: list[str] = field(default_factory=list)
@@ -33,19 +33,19 @@ class Random:
         self.r = random.Random(self.seed)
         self.definitions = {}
         for name, limit in QUEUES.items():
-            self.store.put_queue(name, NOW, quota=Quota(limit, None, None), priority=limit)
+            self.db.queues.put(name, NOW, quota=Quota(limit, None, None), priority=limit)
         for name, limit in GROUPS.items():
-            self.store.add_group(name, Quota(limit, None, None), NOW)
-            self.store.add_user(f"u{name}", f"{name}@example.org", "hash", NOW, state=UserState.ACTIVE)
-            self.store.add_member(name, f"u{name}", NOW)
-            self.definitions[name] = self.store.save_definition(f"u{name}", Kind.TRAINING, "t", SPEC, NOW).id
-        self.admitters = [AdmissionController(self.store, "default") for _ in range(2)]
+            self.db.groups.create(name, Quota(limit, None, None), NOW)
+            self.db.users.create(f"u{name}", f"{name}@example.org", "hash", NOW, state=UserState.ACTIVE)
+            self.db.groups.add_member(name, f"u{name}", NOW)
+            self.definitions[name] = self.db.definitions.save(f"u{name}", Kind.TRAINING, "t", SPEC, NOW).id
+        self.admitters = [AdmissionController(self.db, "default") for _ in range(2)]
 
     def step(self, n: int) -> None:
         """Submit once; decide, end and stop at random; check."""
         now = NOW + timedelta(seconds=n)
         try:
-            run = self.store.submit(
+            run = self.db.runs.create(
                 self.definitions[self.r.choice(list(GROUPS))],
                 f"k{n}",
                 now,
@@ -61,20 +61,20 @@ class Random:
         self.waiting.append(run.id)
         if self.r.random() < 0.3:
             self.r.choice(self.admitters).round(now, None)
-            self.running = [run.id for run in self.store.active()]
-            self.waiting = [run.id for run in self.store.waiting()]
+            self.running = [run.id for run in self.db.runs.active()]
+            self.waiting = [run.id for run in self.db.runs.waiting()]
             self.check()
             for id in [id for id in self.running if self.r.random() < 0.4]:
-                self.store.finish(id, Outcome.SUCCEEDED, "", now)
+                self.db.runs.finish(id, Outcome.SUCCEEDED, "", now)
             while len(self.waiting) > 15:
-                self.store.stop(self.waiting.pop(self.r.randrange(len(self.waiting))), now, by="ann")
+                self.db.runs.stop(self.waiting.pop(self.r.randrange(len(self.waiting))), now, by="ann")
 
     def check(self) -> None:
         """Compare what runs, what is charged and what is used with the quotas."""
-        active = {run.id: run for run in self.store.active()}
-        charges = {c.run: c.amount for c in self.store.charges(open_only=True)}
+        active = {run.id: run for run in self.db.runs.active()}
+        charges = {c.run: c.amount for c in self.db.charges.list(open_only=True)}
         assert charges == {id: run.asks for id, run in active.items()}
-        for queue in self.store.queues():
+        for queue in self.db.queues.list():
             gpus = sum(run.asks.gpu for run in active.values() if run.queue == queue.name)
             assert gpus == queue.used.gpu
             assert gpus <= QUEUES.get(queue.name, 10**9)

@@ -9,9 +9,9 @@ from tests.unit.ava.db.world import NOW, ONE, World
 
 
 @pytest.fixture
-def world(store, monkeypatch):
+def world(db, monkeypatch):
     monkeypatch.setattr(admission, "LOOKED_AT", 4)
-    return World(store)
+    return World(db)
 
 
 def test_runs_of_those_who_may_not_run_hide_nobody_of_their_group(world):
@@ -19,27 +19,27 @@ def test_runs_of_those_who_may_not_run_hide_nobody_of_their_group(world):
     for n in range(7):
         world.submit(owner="eve", definition=world.definition("eve", f"t{n}"))
     zoe = world.submit()
-    world.store.set_user("eve", NOW, state=UserState.DISABLED)
-    admitter = AdmissionController(world.store, "default")
+    world.db.users.update("eve", NOW, state=UserState.DISABLED)
+    admitter = AdmissionController(world.db, "default")
     for _ in range(3):
         admitter.round(NOW, None)
-    assert world.store.run(zoe.id).admitted is not None
+    assert world.db.runs.get(zoe.id).admitted is not None
 
 
 def test_more_groups_than_a_round_looks_at_hide_no_younger_one(world):
-    world.store.set_quota("vision", Quota(0, None, None), NOW)
-    world.store.put_queue("default", NOW, quota=Quota(1000, None, None))
+    world.db.groups.set_quota("vision", Quota(0, None, None), NOW)
+    world.db.queues.put("default", NOW, quota=Quota(1000, None, None))
     for n in range(9):
-        world.store.add_group(f"g{n}", Quota(1, 10**6, 2**40), NOW)
+        world.db.groups.create(f"g{n}", Quota(1, 10**6, 2**40), NOW)
         world.person(f"u{n}", f"g{n}")
         running = world.submit(ONE, f"u{n}", definition=world.definition(f"u{n}", "first"))
-        assert world.store.admit(running.id, NOW) == ()
+        assert world.db.runs.admit(running.id, NOW) == ()
         world.submit(ONE, f"u{n}")
-    world.store.add_group("young", Quota(8, 10**6, 2**40), NOW)
+    world.db.groups.create("young", Quota(8, 10**6, 2**40), NOW)
     world.person("zoe", "young")
     zoe = world.submit(ONE, "zoe")
-    admitter = AdmissionController(world.store, "default")
+    admitter = AdmissionController(world.db, "default")
     for _ in range(3):
         admitter.round(NOW, None)
-    assert world.store.run(zoe.id).admitted is not None
-    assert all(run.waits_for for run in world.store.waiting())
+    assert world.db.runs.get(zoe.id).admitted is not None
+    assert all(run.waits_for for run in world.db.runs.waiting())

@@ -23,11 +23,11 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJ
 
 def inhabit(site: Site, admin: str = "root2") -> dict[str, str]:
     """Fill an AVA; return ids of runs by what they are. The administrator owns data sets of other sources."""
-    store, now = site.store, site.now
-    store.add_group("speech", Quota(4, 32_000, 256 * GIB, 2 * 2**40), now)
-    store.add_member("speech", "ann", now)
+    db, now = site.db, site.now
+    db.groups.create("speech", Quota(4, 32_000, 256 * GIB, 2 * 2**40), now)
+    db.groups.add_member("speech", "ann", now)
     for name in ("carl", "dora"):
-        person(store, name, state=UserState.PENDING)
+        person(db, name, state=UserState.PENDING)
     nodes = [
         _place("gpu-01", "gpu", "V100-SXM2-32GB", DGX, Resources(2, 20_000, 120 * GIB)),
         _place("gpu-02", "gpu", "V100-SXM2-32GB", DGX, DGX),
@@ -37,19 +37,19 @@ def inhabit(site: Site, admin: str = "root2") -> dict[str, str]:
     ]
     kinds = tuple(NodeGroup(pools=n.pools, model=n.model, size=n.size, count=1) for n in nodes)
     room = ClusterCapacity(cluster="default", pools=("cpu", "gpu"), kinds=kinds, nodes=tuple(nodes))
-    store.heartbeat("scheduler", now, {"room": room.as_dict()})
-    store.heartbeat("operator", now, {})
+    db.heartbeats.record("scheduler", now, {"room": room.as_dict()})
+    db.heartbeats.record("operator", now, {})
     found = _runs(site)
-    found["data"] = store.add_data_set(
+    found["data"] = db.data_sets.create(
         "ann", "imagenet-small", {"kind": "folder"}, now - timedelta(days=6)
     ).id
-    store.share(found["data"], "group", "vision", now - timedelta(days=2))
+    db.data_sets.share(found["data"], "group", "vision", now - timedelta(days=2))
     _images(site)
     return (
         found
         | _elsewhere(site, admin)
         | {
-            f"{one}definition": store.run(found[run]).definition
+            f"{one}definition": db.runs.get(found[run]).definition
             for one, run in (("", "done"), ("bench_", "bench"), ("service_", "service"))
         }
     )
@@ -92,10 +92,10 @@ def _elsewhere(site: Site, admin: str) -> dict[str, str]:
     """Have an administrator's data sets of every other source; return their ids by kind."""
     found = {}
     for kind, (where, seen) in ELSEWHERE.items():
-        made = site.store.add_data_set(admin, f"faces-{kind}", {"kind": kind, **where}, site.now)
+        made = site.db.data_sets.create(admin, f"faces-{kind}", {"kind": kind, **where}, site.now)
         found[kind] = made.id
         measured = site.now - timedelta(minutes=4) if "size" in seen else None
-        site.store.external_source_reported(ExternalSource(made.id, seen=measured, **seen))
+        site.db.external_sources.record(ExternalSource(made.id, seen=measured, **seen))
     return found
 
 
@@ -106,7 +106,7 @@ def _place(
 
 
 def _runs(site: Site) -> dict[str, str]:
-    store, now = site.store, site.now
+    db, now = site.db, site.now
     found: dict[str, str] = {}
     big = {"each": {"gpu": 1, "cpu": 4000, "memory": 16 * GIB}}
     roles = [
@@ -133,15 +133,15 @@ def _runs(site: Site) -> dict[str, str]:
     found["service"] = site.run(name="digits-server", kind="service", serving=serving, roles=[each])["id"]
     site.now = now
     for name in ("running", "failed", "done", "bench", "service"):
-        begun = store.run(found[name]).created + timedelta(seconds=4)
-        assert not store.admit(found[name], begun)
+        begun = db.runs.get(found[name]).created + timedelta(seconds=4)
+        assert not db.runs.admit(found[name], begun)
     _see(site, found["running"], [("ps", 0), ("worker", 0), ("worker", 1), ("worker", 2)], "gpu-01")
     _see(site, found["bench"], [("worker", 0)])
     _see(site, found["service"], [("worker", 0), ("worker", 1)])
     ended = now - timedelta(hours=21)
     full = PodState("", "", "worker", 0, 0, "Failed", node="gpu-01", reason="OOMKilled")
-    store.finish(found["failed"], Outcome.FAILED, explain(full), ended)
-    store.finish(found["done"], Outcome.SUCCEEDED, "", ended)
+    db.runs.finish(found["failed"], Outcome.FAILED, explain(full), ended)
+    db.runs.finish(found["done"], Outcome.SUCCEEDED, "", ended)
     reason = Problem(
         "group-quota",
         Phrase(
@@ -157,8 +157,8 @@ def _runs(site: Site) -> dict[str, str]:
         Phrase("{amount} GPUs", amount=4),
         Phrase("Wait until runs of the group end, stop one, or ask the administrator for a larger quota."),
     )
-    store.waits_for(found["waiting"], [reason])
-    store.put_key("ann", "ssh", "laptop", KEY, now)
+    db.runs.set_waits_for(found["waiting"], [reason])
+    db.keys.put("ann", "ssh", "laptop", KEY, now)
     log = [f"epoch {n:3}  loss {2.31 * 0.93**n:.4f}  images/s {3120 + n * 7 % 90}" for n in range(1, 60)]
     site.logs.lines = [
         LogLine(
@@ -187,4 +187,4 @@ def _see(site: Site, run: str, pods: list[tuple[str, int]], node: str = "cpu-01"
         )
         for role, n in pods
     ]
-    site.store.record_pod_state(run, states, site.now)
+    site.db.pods.record(run, states, site.now)

@@ -180,12 +180,12 @@ def test_markup_in_what_users_write_is_text(site: Site) -> None:
 
 def test_markup_in_what_pods_say_is_text(site: Site) -> None:
     run = site.run(command=["sh", "-c", EVIL])["id"]
-    assert not site.store.admit(run, site.now)
-    site.store.heartbeat("operator", site.now, {})
+    assert not site.db.runs.admit(run, site.now)
+    site.db.heartbeats.record("operator", site.now, {})
     pod = PodState(
         run, f"{run}-0-worker-0", "worker", 0, 0, "Pending", node=EVIL, reason=EVIL[:60], message=EVIL
     )
-    site.store.record_pod_state(run, [pod], site.now)
+    site.db.pods.record(run, [pod], site.now)
     browser = Browser(site).log_in("ann")
     for path in (f"/runs/{run}", f"/runs/{run}/now", "/runs", "/"):
         text = browser.ask("GET", path).text

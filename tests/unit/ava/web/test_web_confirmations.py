@@ -39,9 +39,7 @@ class Post:
         """Return the mails that are sent now: to whom, and their text."""
         mail = {"host": "127.0.0.1", "port": self.smtp.port, "sender": "ava@example.org", "tls": "none"}
         before, threads = len(self.mails), DbExecutor(1)
-        courier = Notifier(
-            self.site.store, threads, Notices.model_validate({"mail": mail}), Metrics("default")
-        )
+        courier = Notifier(self.site.db, threads, Notices.model_validate({"mail": mail}), Metrics("default"))
         try:
             assert asyncio.run(courier.deliver(self.site.now)) == 0
         finally:
@@ -50,8 +48,8 @@ class Post:
 
     def end_run(self, who: str, name: str) -> None:
         run = self.site.run(who, name)["id"]
-        assert not self.site.store.admit(run, self.site.now)
-        self.site.store.finish(run, Outcome.FAILED, "the stranger reads this", self.site.now)
+        assert not self.site.db.runs.admit(run, self.site.now)
+        self.site.db.runs.finish(run, Outcome.FAILED, "the stranger reads this", self.site.now)
 
 
 @pytest.fixture
@@ -95,14 +93,14 @@ def test_a_strangers_address_gets_one_link_and_no_notice_until_it_is_confirmed(
     assert "ben@example.org" in shown and field is not None
     given = {"confirmation": field[1]}
     assert "another account or address" in stranger.send("/confirm-email", given).text
-    assert site.store.user("mia").email_confirmed is None
+    assert site.db.users.get("mia").email_confirmed is None
 
     # The user herself.
     mia = Browser(site).log_in("mia")
     assert "Not confirmed" in mia.open("/account").text
     assert "Not confirmed" in root.open("/admin/users/mia").text
     page = mia.open(path)
-    assert given["confirmation"] in page.text and site.store.user("mia").email_confirmed is None
+    assert given["confirmation"] in page.text and site.db.users.get("mia").email_confirmed is None
     assert mia.send("/confirm-email", given).headers["location"] == "/account?done=confirmed"
     assert "Not confirmed" not in mia.open("/account").text
     post.end_run("mia", "second")

@@ -73,7 +73,7 @@ def test_a_form_makes_what_is_new_or_edits_what_is_known_and_never_the_other(
     site: Site, path: str, known: str, fields: dict[str, str]
 ) -> None:
     def state() -> list[object]:
-        return [*site.store.queues(), *site.store.pools()]
+        return [*site.db.queues.list(), *site.db.pools.list()]
 
     root = Browser(site).log_in("root2")
     assert 'name="name"' not in root.open(f"/{path}").text, "no form is open by itself"
@@ -89,7 +89,7 @@ def test_a_form_makes_what_is_new_or_edits_what_is_known_and_never_the_other(
     assert state() == before
     assert root.send(f"/{path}", fields | {"edit": known}).status_code == 303
     assert root.send(f"/{path}", fields | {"name": "fresh"}).status_code == 303
-    assert {"fresh", known} <= {one.name for one in (*site.store.queues(), *site.store.pools())}
+    assert {"fresh", known} <= {one.name for one in (*site.db.queues.list(), *site.db.pools.list())}
 
 
 def test_the_api_creates_or_edits_alone_where_it_is_asked_to(site: Site) -> None:
@@ -105,7 +105,7 @@ def test_the_api_creates_or_edits_alone_where_it_is_asked_to(site: Site) -> None
         ):
             answer = site.call("PUT", f"/{path}/{target}", "root2", json=sent, headers=headers)
             assert answer.status_code == status, (path, target, headers, answer.text)
-    site.store.delete_queue("fresh", site.now)
+    site.db.queues.delete("fresh", site.now)
     assert site.call("PUT", "/queues/fresh", "root2", json={}, headers={"If-Match": "*"}).status_code == 404
     assert (
         site.call("PUT", "/queues/fresh", "root2", json={}, headers={"If-None-Match": "*"}).status_code == 200
@@ -118,14 +118,14 @@ def test_nobody_is_approved_into_no_group(site: Site) -> None:
     root.open("/admin/users?state=pending")
     answer = root.send("/admin/users/carl", {"state": "active", "group": "", "back": "list"})
     assert (answer.status_code, "No group is chosen for carl." in answer.text) == (422, True)
-    assert site.store.user("carl").state == "pending"
+    assert site.db.users.get("carl").state == "pending"
 
 
 def test_a_queued_run_has_no_section_of_figures(site: Site) -> None:
     ann = Browser(site).log_in("ann")
     run = site.run(name="waits")["id"]
     assert 'id="charts"' not in ann.open(f"/runs/{run}").text
-    site.store.admit(run, site.now)
+    site.db.runs.admit(run, site.now)
     assert 'id="charts"' in ann.open(f"/runs/{run}").text
 
 
@@ -258,7 +258,7 @@ def test_the_page_of_a_group_has_its_storage(site: Site) -> None:
     page = Browser(site).log_in("root2").open("/groups/speech").text
     (storage,) = re.findall(r'<dl class="shares storage">(.*?)</dl>', page, re.S)
     assert "—" in storage and "of 2 TiB" in storage
-    site.store.folder_reported(Folder(FolderKind.GROUP, "speech", used=2**40, files=7, seen=site.now))
+    site.db.folders.record(Folder(FolderKind.GROUP, "speech", used=2**40, files=7, seen=site.now))
     page = Browser(site).log_in("root2").open("/groups/speech").text
     (storage,) = re.findall(r'<dl class="shares storage">(.*?)</dl>', page, re.S)
     assert "<b>1 TiB</b>" in storage and 'aria-label="1 TiB of 2 TiB used"' in storage

@@ -46,7 +46,7 @@ TF = SINGLE | {
 
 def newest(site: Site) -> Any:
     # Lists have outlines of definitions alone.
-    return site.store.run(site.store.runs(owner="ann", limit=1).items[0].id)
+    return site.db.runs.get(site.db.runs.list(owner="ann", limit=1).items[0].id)
 
 
 def test_a_single_training_starts_as_it_was_filled_in(site: Site) -> None:
@@ -90,7 +90,7 @@ def test_a_workbench_starts_and_a_second_click_makes_no_second_one(site: Site) -
     data |= {"key": "one-click", "do": "start"}
     first, second = ann.send("/workbenches/new", data), ann.send("/workbenches/new", data)
     assert first.headers["location"] == second.headers["location"]
-    assert [r.kind.value for r in site.store.runs(owner="ann").items] == ["workbench"]
+    assert [r.kind.value for r in site.db.runs.list(owner="ann").items] == ["workbench"]
 
 
 def test_what_is_wrong_is_told_beside_its_field_and_what_was_typed_stays(site: Site) -> None:
@@ -243,10 +243,10 @@ def test_a_run_is_stopped_and_started_again(site: Site) -> None:
     page = ann.open(f"/runs/{ids['running']}")
     assert "Start again" not in page.text
     assert ann.send(f"/runs/{ids['running']}/stop").headers["location"].endswith("?done=stopped")
-    assert site.store.run(ids["running"]).stop == NOW
+    assert site.db.runs.get(ids["running"]).stop == NOW
     page = ann.open(f"/runs/{ids['done']}").text
     assert "Start again" in page
-    definition = site.store.run(ids["done"]).definition
+    definition = site.db.runs.get(ids["done"]).definition
     answer = ann.send(f"/definitions/{definition}/start", {"key": "again"})
     assert newest(site).name == "mnist"
     assert answer.headers["location"] == f"/runs/{newest(site).id}?done=started"

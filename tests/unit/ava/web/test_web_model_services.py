@@ -45,7 +45,7 @@ def running(site: Site, ann: Browser, **more: str) -> str:
     ann.open("/services/new")
     where = ann.send("/services/new", FORM | more).headers["location"]
     run = where.rpartition("/")[2].partition("?")[0]
-    assert not site.store.admit(run, site.now)
+    assert not site.db.runs.admit(run, site.now)
     return run
 
 
@@ -68,21 +68,21 @@ def test_a_service_is_started_updated_scaled_and_stopped(site: Site) -> None:
     address = site.call("GET", f"/runs/{run}/service", "ann").json()["address"]
     assert f'curl -H "Authorization: Bearer $TOKEN" {address}' in page.replace("&#34;", '"')
     assert "0 of 2" in ann.open("/services").text
-    definition = site.store.run(run).definition
+    definition = site.db.runs.get(run).definition
     assert 'value="/data/models/mnist"' in ann.open(f"/services/new?from={definition}").text
     changed = ann.send("/services/new", FORM | {"edit": definition, "image": "registry.local/server:2"})
     assert changed.headers["location"] == f"/runs/{run}?done=started"
-    assert site.store.service(run).target == 1
+    assert site.db.model_services.get(run).target == 1
     assert "being rolled out; 0 serves" in ann.open(f"/runs/{run}").text
     assert ann.send(f"/runs/{run}/scale", {"replicas": "4"}).headers["location"] == f"/runs/{run}?done=scaled"
-    assert site.store.service(run).wanted == 4
+    assert site.db.model_services.get(run).wanted == 4
     for wrong in ("9", "0", "many", ""):
         answer = ann.send(f"/runs/{run}/scale", {"replicas": wrong})
         assert answer.status_code in (409, 422), wrong
         assert 'role="alert"' in answer.text
-    assert site.store.service(run).wanted == 4
+    assert site.db.model_services.get(run).wanted == 4
     ann.send(f"/runs/{run}/stop")
-    assert site.store.run(run).stop is not None
+    assert site.db.runs.get(run).stop is not None
 
 
 def test_whoever_may_call_a_public_service_is_shown_its_address_as_a_link(site: Site) -> None:
@@ -118,7 +118,7 @@ def test_what_cannot_be_served_is_told_while_it_is_typed_and_refused(
 @pytest.mark.parametrize("who", ["ben", "eve"])
 def test_nobody_sees_scales_or_updates_anothers_service(site: Site, who: str) -> None:
     run = running(site, Browser(site).log_in("ann"))
-    definition = site.store.run(run).definition
+    definition = site.db.runs.get(run).definition
     other = Browser(site).log_in(who)
     other.open("/services/new")
     before: Any = site.state()
@@ -132,7 +132,7 @@ def test_nobody_sees_scales_or_updates_anothers_service(site: Site, who: str) ->
     # A form that does not come from a page of this login does nothing either, not even its owner's.
     ann = Browser(site).log_in("ann")
     assert ann.ask("POST", f"/runs/{run}/scale", data={"replicas": "3"}).status_code == 403
-    assert site.store.service(run).wanted == 2
+    assert site.db.model_services.get(run).wanted == 2
 
 
 def test_a_run_that_is_no_service_is_not_scaled(site: Site) -> None:

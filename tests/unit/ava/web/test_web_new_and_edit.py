@@ -19,7 +19,7 @@ def test_a_new_definition_never_replaces_one_and_an_edited_one_keeps_its_name(
     site: Site, plural: str, do: str
 ) -> None:
     def stored() -> dict[str, str]:
-        found = site.store.definitions(owner="ann", whole=True).items
+        found = site.db.definitions.list(owner="ann", whole=True).items
         return {one.name: str(one.spec["image"]) for one in found}
 
     ann = Browser(site).log_in("ann")
@@ -33,10 +33,10 @@ def test_a_new_definition_never_replaces_one_and_an_edited_one_keeps_its_name(
     answer = ann.send(f"/{plural}/new", other)
     assert (answer.status_code, text in answer.text) == (409, True), answer.text
     assert stored() == {"mine": "registry.local/a:1"}
-    assert not site.store.runs(owner="ann").items
+    assert not site.db.runs.list(owner="ann").items
     # The same again is no other one: a second click.
     assert ann.send(f"/{plural}/new", form | {"do": "store"}).status_code == 303
-    (one,) = site.store.definitions(owner="ann").items
+    (one,) = site.db.definitions.list(owner="ann").items
     page = ann.open(f"/{plural}/new?from={one.id}").text
     assert f'type="hidden" name="edit" value="{one.id}"' in page and "Edit mine</h1>" in page
     assert not re.search(r'id="f-name"', page)
@@ -51,7 +51,7 @@ def test_a_new_definition_never_replaces_one_and_an_edited_one_keeps_its_name(
     root.open("/")
     assert root.ask("GET", f"/{plural}/new?from={one.id}").status_code == 404
     assert root.send(f"/{plural}/new", edited).status_code == 404
-    assert not site.store.definitions(owner="root2").items
+    assert not site.db.definitions.list(owner="root2").items
 
 
 def test_a_run_replaces_no_definition_where_that_is_said(site: Site) -> None:
@@ -59,7 +59,7 @@ def test_a_run_replaces_no_definition_where_that_is_said(site: Site) -> None:
     assert site.call("POST", "/runs", "ann", json=body).status_code == 201
     other = body | {"spec": SPEC | {"image": "registry.local/b:1"}}
     assert site.call("POST", "/runs", "ann", json=other | {"replace": False}).status_code == 409
-    assert len(site.store.runs(owner="ann").items) == 1
+    assert len(site.db.runs.list(owner="ann").items) == 1
     assert site.call("POST", "/runs", "ann", json=other).status_code == 201
 
 
@@ -71,7 +71,7 @@ def test_a_new_key_replaces_none(site: Site) -> None:
     other = KEY.replace("IJHt8", "IJHt9")
     answer = ann.send("/keys", form | {"value": other})
     assert (answer.status_code, "A key named laptop already exists." in answer.text) == (409, True)
-    assert site.store.keys("ann", "ssh")["laptop"].split()[1] == KEY.split()[1]
+    assert site.db.keys.list("ann", "ssh")["laptop"].split()[1] == KEY.split()[1]
     put = {"value": other}
     assert (
         site.call("PUT", "/keys/ssh/laptop", "ann", json=put, headers={"If-None-Match": "*"}).status_code
@@ -84,11 +84,11 @@ def test_a_new_data_set_or_group_replaces_none(site: Site) -> None:
     root = Browser(site).log_in("root2")
     root.open("/data")
     assert root.send("/data", {"name": "faces"}).status_code == 303
-    (made,) = site.store.data_sets().items
+    (made,) = site.db.data_sets.list().items
     root.send("/data/new", {"source": "nfs", "name": "faces", "server": "nfs.test", "path": "/x"})
-    assert list(site.store.data_sets().items) == [made]
-    before = site.store.group("vision")
+    assert list(site.db.data_sets.list().items) == [made]
+    before = site.db.groups.get("vision")
     root.open("/admin/groups")
     answer = root.send("/admin/groups", {"name": "vision", "gpu": "1"})
     assert (answer.status_code, "vision" in answer.text) == (409, True)
-    assert site.store.group("vision") == before
+    assert site.db.groups.get("vision") == before

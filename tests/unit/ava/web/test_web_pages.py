@@ -40,11 +40,11 @@ def test_every_page_is_there_in_both_languages(site: Site, language: str) -> Non
 def test_to_look_at_pages_writes_nothing_down(site: Site) -> None:
     ids = inhabit(site)
     people = {who: Browser(site).log_in(who) for who, _ in by_person() if who}
-    before = site.store.audit(limit=500).items
+    before = site.db.audit.list(limit=500).items
     for who, paths in by_person():
         for path in paths:
             people.get(who, Browser(site)).ask("GET", path.partition("#")[0].format(**ids))
-    assert site.store.audit(limit=500).items == before
+    assert site.db.audit.list(limit=500).items == before
 
 
 def test_no_page_is_forgotten_by_the_tests_of_pages() -> None:
@@ -147,7 +147,7 @@ def test_a_stranger_changes_nothing_by_any_form(site: Site, path: str) -> None:
 
 
 def test_who_is_not_approved_is_told_so(site: Site) -> None:
-    person(site.store, "new", state=UserState.PENDING)
+    person(site.db, "new", state=UserState.PENDING)
     browser = Browser(site)
     browser.open("/login")
     answer = browser.send("/login", {"name": "new", "password": WORD})
@@ -174,7 +174,7 @@ def test_a_mistake_of_ours_is_a_page_that_tells_nothing_of_it(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret of the house")
 
-    monkeypatch.setattr(site.store, "queues", broken)
+    monkeypatch.setattr(site.db.queues, "list", broken)
     answer = browser.ask("GET", "/queues")
     assert answer.status_code == 500
     assert "secret of the house" not in answer.text
@@ -191,7 +191,7 @@ def test_a_database_that_is_away_is_told_in_words(site: Site, monkeypatch: pytes
             503, Problem("database-unavailable", "The database does not answer.", "database", "10.0.0.7")
         )
 
-    monkeypatch.setattr(site.store, "bearer", away)
+    monkeypatch.setattr(site.db.secrets, "bearer", away)
     answer = browser.ask("GET", "/")
     assert answer.status_code == 503
     assert "10.0.0.7" not in answer.text
@@ -216,14 +216,14 @@ def test_the_site_changes_nothing_of_the_interfaces_own_document(site: Site) -> 
 
 def test_a_workbench_shows_its_disk_and_what_is_in_the_way(site: Site) -> None:
     spec = SPEC | {"kind": "workbench", "disk": 4 * GIB}
-    one = site.store.save_definition("ann", Kind.WORKBENCH, "bench", spec, site.now)
+    one = site.db.definitions.save("ann", Kind.WORKBENCH, "bench", spec, site.now)
     browser = Browser(site).log_in("ann")
     assert "of 4 GiB" in browser.open(f"/definitions/{one.id}").text
-    site.store.set_quota("vision", Quota(8, 64_000, 2**40, disk=None), site.now)
+    site.db.groups.set_quota("vision", Quota(8, 64_000, 2**40, disk=None), site.now)
     asks = Spec.model_validate(spec).asks()
     report = {"queue": "default", "priority": 50, "cluster": "default"}
-    site.store.submit(one.id, "k", site.now, asks=asks, spec=spec, **report)
-    site.store.disk_seen(one.id, "w<b>1", 2 * GIB, "The node w<b>1 has 1 GiB left.")
+    site.db.runs.create(one.id, "k", site.now, asks=asks, spec=spec, **report)
+    site.db.disks.record(one.id, "w<b>1", 2 * GIB, "The node w<b>1 has 1 GiB left.")
     page = browser.open(f"/definitions/{one.id}").text
     assert "2 GiB of 4 GiB" in page
     assert "The node w&lt;b&gt;1 has 1 GiB left." in page

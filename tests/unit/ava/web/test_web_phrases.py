@@ -137,7 +137,7 @@ def test_a_chinese_page_says_reasons_and_remedies_in_chinese_and_markup_stays_te
     assert "其内存用量超过上限，被内核终止；请申请更多内存" in page
     assert "it used more memory" not in page
     evil = "<img src=x>"
-    site.store.finish(
+    site.db.runs.finish(
         site.run(name="evil")["id"], Outcome.FAILED, Phrase("Stopped by {by}.", by=evil), site.now
     )
     assert "由 &lt;img src=x&gt; 停止。" in Browser(site, "zh").log_in("ann").open("/runs").text
@@ -151,7 +151,7 @@ def test_a_chinese_page_says_reasons_and_remedies_in_chinese_and_markup_stays_te
 def test_what_was_kept_of_a_phrase_is_used_only_where_it_makes_the_text(site: Site) -> None:
     kept = Phrase("Stopped by {by}.", by="ann")
     run = site.run(name="kept")["id"]
-    site.store.finish(run, Outcome.FAILED, kept, site.now)
+    site.db.runs.finish(run, Outcome.FAILED, kept, site.now)
     page = Browser(site, "zh").log_in("ann")
     assert "由 ann 停止。" in page.open("/runs").text
     other = as_document(Phrase("Stopped by {by}.", by="bob"))
@@ -164,6 +164,6 @@ def test_what_was_kept_of_a_phrase_is_used_only_where_it_makes_the_text(site: Si
         {"template": "{x}", "values": 3},
         other,
     ):
-        with site.store.engine.begin() as connection:
+        with site.db.engine.begin() as connection:
             connection.execute(runs.update().where(runs.c.id == run).values(reason_phrase=document))
         assert "Stopped by ann." in page.open("/runs").text

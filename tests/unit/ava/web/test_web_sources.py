@@ -37,8 +37,8 @@ def root(site):
 @pytest.fixture
 def page(site):
     def show(kind, language="en", **seen):
-        one = site.store.add_data_set("root2", "faces", {"kind": kind, **SOURCES[kind]}, NOW)
-        site.store.external_source_reported(ExternalSource(one.id, **seen))
+        one = site.db.data_sets.create("root2", "faces", {"kind": kind, **SOURCES[kind]}, NOW)
+        site.db.external_sources.record(ExternalSource(one.id, **seen))
         browser = Browser(site, language).log_in("root2")
         texts = []
         for path in (f"/data/{one.id}", "/data"):
@@ -119,7 +119,7 @@ def test_an_administrator_makes_one_of_every_kind(site, root, kind):
     )
     answer = root.send("/data/new", {"source": kind, "name": "faces"} | SOURCES[kind])
     where = answer.headers["location"]
-    made = site.store.data_set(where.removeprefix("/data/").partition("?")[0])
+    made = site.db.data_sets.get(where.removeprefix("/data/").partition("?")[0])
     assert made.source == {"kind": kind, **SOURCES[kind]}
     assert made.owner == "root2"
     # Another one of this name is refused at the name.
@@ -134,7 +134,7 @@ def test_what_may_be_left_out_is(site, root):
         in root.send("/data/check", {"source": "hdfs", "name": "all", "store": "hadoop", "path": ""}).text
     )
     where = root.send("/data/new", {"source": "hdfs", "name": "all", "store": "hadoop", "path": ""}).headers
-    made = site.store.data_set(where["location"].removeprefix("/data/").partition("?")[0])
+    made = site.db.data_sets.get(where["location"].removeprefix("/data/").partition("?")[0])
     assert made.source["store"] == "hadoop"
     assert not made.source.get("path")
 
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_said_beside_its_field_while_one_types_and_when_it_is_s
         found = {name: text for name, text in beside(answer.text).items() if text}
         assert set(found) == set(field.split()), path
         assert said in found[field.split()[0]]
-    assert site.store.data_sets().items == ()
+    assert site.db.data_sets.list().items == ()
 
 
 def test_of_empty_fields_nothing_is_said_before_the_form_is_sent(root):
@@ -190,13 +190,13 @@ def test_users_make_folders_alone(site):
     text = ann.open("/data/new?source=nfs").text
     assert 'href="?source=' not in text
     assert re.findall(r'<input id="f-(\w+)"', text) == ["name"]
-    before = site.state(), site.store.data_sets().items
+    before = site.state(), site.db.data_sets.list().items
     for kind, given in SOURCES.items():
         for path in ("/data/new", "/data/check"):
             answer = ann.send(path, {"source": kind, "name": "faces"} | given)
             assert answer.status_code == 403, (kind, path)
             assert "nfs.test" not in answer.text
-    assert (site.state(), site.store.data_sets().items) == before
+    assert (site.state(), site.db.data_sets.list().items) == before
     assert ann.send("/data/new", {"source": "folder", "name": "mine"}).status_code == 303
     assert "/data/new" not in ann.open("/data").text
     assert "/data/new" in Browser(site).log_in("root2").open("/data").text

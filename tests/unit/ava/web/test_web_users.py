@@ -26,7 +26,7 @@ def test_a_day_of_an_administrator_by_forms_alone(site: Site) -> None:
     assert "1 account waits for approval" in root.open("/").text
     root.open("/admin/users?state=pending")
     root.send("/admin/groups", {"name": "robots", "gpu": "2", "cpu": "8", "memory": "32", "storage": ""})
-    group = site.store.group("robots")
+    group = site.db.groups.get("robots")
     assert (group.quota.gpu, group.quota.cpu, group.quota.memory, group.quota.storage) == (
         2,
         8000,
@@ -34,17 +34,17 @@ def test_a_day_of_an_administrator_by_forms_alone(site: Site) -> None:
         None,
     )
     root.send("/admin/users/mia", {"state": "active", "group": "robots", "back": "list"})
-    assert [u.name for u in site.store.members("robots")] == ["mia"]
+    assert [u.name for u in site.db.groups.members("robots")] == ["mia"]
     mia = Browser(site).log_in("mia")
     assert "robots" in mia.open("/").text
     root.open("/groups/robots")
     assert root.send("/groups/robots/quota", {"gpu": "", "cpu": "0.5", "memory": "1"}).status_code == 303
-    assert site.store.group("robots").quota.gpu is None
+    assert site.db.groups.get("robots").quota.gpu is None
     assert root.send("/groups/robots/quota", {"gpu": "-1"}).status_code == 422
     root.send("/queues", {"name": "day", "pool": "gpu", "gpu": "2", "cpu": "", "memory": "", "priority": "5"})
-    assert {q.name: q.priority for q in site.store.queues()}["day"] == 5
+    assert {q.name: q.priority for q in site.db.queues.list()}["day"] == 5
     root.send("/pools", {"name": "fast", "gpu": "1", "selector": "a.io/fast=yes", "cpu_ratio": "1.5"})
-    assert {p.name: p.cpu_ratio for p in site.store.pools()}["fast"] == 1.5
+    assert {p.name: p.cpu_ratio for p in site.db.pools.list()}["fast"] == 1.5
     root.send("/admin/users/mia", {"state": "disabled"})
     assert mia.ask("GET", "/").headers["location"] == "/login"
     log = root.open("/admin/audit?object=user+mia").text
@@ -59,15 +59,15 @@ def test_before_somebody_leaves_a_group_or_is_shut_out_the_page_names_their_runs
         assert 'href="/groups/vision/members/ben/remove"' in root.open(page).text
     assert f"/runs/{run}" in root.open("/groups/vision/members/ben/remove").text
     assert root.send("/groups/vision/members/ben/remove").status_code == 303
-    assert site.store.run(run).stop is None
+    assert site.db.runs.get(run).stop is None
     assert 'name="stop_runs"' in root.open("/admin/users/ben/disable").text
     root.send("/groups/vision/members/ben/remove", {"stop_runs": "1"})
-    assert site.store.run(run).stop is not None
-    site.store.add_member("vision", "ben", site.now)
+    assert site.db.runs.get(run).stop is not None
+    site.db.groups.add_member("vision", "ben", site.now)
     again = site.run("ben", "two")["id"]
     assert f"/runs/{again}" in root.open("/admin/users/ben/disable").text
     root.send("/admin/users/ben", {"state": "disabled", "stop_runs": "1"})
-    assert site.store.user("ben").state == "disabled" and site.store.run(again).stop is not None
+    assert site.db.users.get("ben").state == "disabled" and site.db.runs.get(again).stop is not None
     ann = Browser(site).log_in("ann")
     assert ann.ask("GET", "/groups/vision/members/ann/remove").status_code == 404
     assert ann.ask("GET", "/admin/users/ben/disable").status_code == 404
@@ -81,11 +81,11 @@ def test_queues_and_pools_are_deleted_when_nothing_uses_them(site: Site) -> None
         answer = root.send(path)
         assert answer.status_code == 409, path
         assert 'role="alert"' in answer.text
-    site.store.stop(run, site.now, by="ann")
+    site.db.runs.stop(run, site.now, by="ann")
     assert root.send("/queues/night/delete").headers["location"] == "/queues?done=deleted"
-    assert "night" not in {q.name for q in site.store.queues()}
+    assert "night" not in {q.name for q in site.db.queues.list()}
     assert root.send("/pools/cpu/delete").headers["location"] == "/pools?done=deleted"
-    assert "cpu" not in {p.name for p in site.store.pools()}
+    assert "cpu" not in {p.name for p in site.db.pools.list()}
     assert f"/runs/{run}" in Browser(site).log_in("ann").open("/runs").text
     assert site.call("DELETE", "/queues/night", "root2").status_code == 404
 
@@ -97,14 +97,14 @@ def test_keys_and_tokens_are_made_shown_once_and_ended(site: Site) -> None:
     assert "SHA256:" in ann.open("/keys").text
     assert ann.send("/keys", {"kind": "ssh", "name": "bad", "value": "ssh-rsa x"}).status_code == 422
     ann.send("/keys/ssh/laptop/delete")
-    assert dict(site.store.keys("ann", "ssh")) == {}
+    assert dict(site.db.keys.list("ann", "ssh")) == {}
     ann.open("/tokens")
     made = ann.send("/tokens", {"label": "ci", "days": "3"})
     secret = made.text.split('id="secret" tabindex="0">')[1].partition("<")[0]
-    assert site.store.secrets("ann", "token")[0]["label"] == "ci"
+    assert site.db.secrets.list("ann", "token")[0]["label"] == "ci"
     assert secret not in ann.open("/tokens").text
-    ann.send(f"/tokens/{site.store.secrets('ann', 'token')[0]['id']}/end")
-    assert list(site.store.secrets("ann", "token")) == []
+    ann.send(f"/tokens/{site.db.secrets.list('ann', 'token')[0]['id']}/end")
+    assert list(site.db.secrets.list("ann", "token")) == []
 
 
 def test_the_page_of_data_sets_says_what_their_limits_sum_up_to(site: Site) -> None:
@@ -113,7 +113,7 @@ def test_the_page_of_data_sets_says_what_their_limits_sum_up_to(site: Site) -> N
     ann = Browser(site).log_in("ann")
     assert "4 GiB where empty." in ann.open("/data").text
     assert ann.send("/data", {"name": "faces", "quota": "7"}).status_code == 303
-    assert site.store.data_sets().items[0].quota == 7 * GIB
+    assert site.db.data_sets.list().items[0].quota == 7 * GIB
     assert "Limits of your data sets: 7 GiB of 10 GiB." in ann.open("/data").text
     refused = ann.send("/data", {"name": "more", "quota": ""})
     assert refused.status_code == 409
@@ -161,7 +161,7 @@ def test_the_account_page_changes_what_is_ones_own(site: Site) -> None:
     other = Browser(site).log_in("ann")
     ann.open("/account")
     ann.send("/account/group", {"group": "speech"})
-    assert site.store.user("ann").default_group == "speech"
+    assert site.db.users.get("ann").default_group == "speech"
     assert ann.send("/account/group", {"group": "nobodys"}).status_code in (404, 409)
     wrong = ann.send(
         "/account/password", {"current": "no", "new": "a new good password", "again": "a new good password"}
@@ -204,7 +204,7 @@ def test_an_administrator_makes_invitations_each_shown_once(site: Site) -> None:
     assert mia.send("/invitation", wanted).headers["location"] == "/login?done=chosen"
     # The other one is void then.
     assert mia.send("/invitation", wanted | {"invitation": second.partition("#")[2]}).status_code == 403
-    log = [(row["action"], row["object"]) for row in site.store.audit().items]
+    log = [(row["action"], row["object"]) for row in site.db.audit.list().items]
     assert log.count(("users.invite", "user mia")) == 2
     assert first.partition("#")[2] not in root.open("/admin/audit").text
 
