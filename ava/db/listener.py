@@ -16,7 +16,7 @@ from ava.domain.model import Topic
 POLL = 0.05
 """Seconds between two looks at SQLite."""
 SLICE = 1.0
-"""Seconds after which who waits looks whether the store was closed."""
+"""Seconds after which who waits looks whether the database was closed."""
 
 
 class Waiter(Protocol):

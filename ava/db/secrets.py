@@ -69,7 +69,7 @@ class Secrets(Base):
         return None if found is None else found[0]
 
     def bearer(self, kind: str, digest: str, now: datetime) -> tuple[User, frozenset[str] | None] | None:
-        """Return whose session or token it is and its scopes (None: everything), as ``who`` does."""
+        """Return whose session or token it is and its scopes; None: everything."""
         if kind_problems(kind, SECRETS) or _digest_problems(digest):
             return None
         found = self._who(kind, digest, now)

@@ -32,7 +32,7 @@ class DatabaseUrl(Strict):
     ca: Path | None = None
 
     def address(self) -> str:
-        """Return the URL that `ava.db.database.open_store` understands; it holds no password."""
+        """Return the URL that `ava.db.database.open_database` understands; it holds no password."""
         if self.url is not None:
             return self.url
         options = {"connect_timeout": str(CONNECT_S), "target_session_attrs": "read-write"}

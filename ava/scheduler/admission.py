@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 
+from ava.db.database import Database
 from ava.domain.admission import admissions
-from ava.domain.model import Group, Message, Pool, Queue, Run, Topic
+from ava.domain.model import Group, Pool, Run, Topic
 from ava.domain.phrases import Phrase
 from ava.domain.placement.capacity import ClusterCapacity, rooms
 from ava.domain.placement.cluster_selector import ANY, ClusterSelector, gang_of
@@ -18,7 +19,6 @@ from ava.domain.placement.feasibility import infeasible_reasons
 from ava.domain.placement.model import Gang
 from ava.domain.placement.pools import pool_for, usable
 from ava.domain.problems import ApiError, Problem
-from ava.domain.resources import Resources
 from ava.domain.spec import Spec
 
 FRESH = timedelta(seconds=60)
@@ -39,42 +39,8 @@ DATABASE_CODES = frozenset(
         "follows",
     }
 )
-"""Codes with which the database refuses a run for another reason than a quota (store/runs.py, store/holds.py)."""
+"""Codes with which the database refuses a run for another reason than a quota (ava/db/runs.py, ava/db/data_set_locks.py)."""
 log = logging.getLogger(__name__)
-
-
-class AdmissionStore(Protocol):
-    """What a round needs of the database (ava.db.database.Database)."""
-
-    def open_messages(self, topic: Topic, limit: int = 100) -> Sequence[Message]:
-        """Return messages that nobody has done."""
-
-    def done(self, seqs: Sequence[int], now: datetime) -> None:
-        """Mark messages as carried out."""
-
-    def waiting(self, limit: int = 1000, skip: int = 0) -> Sequence[Run]:
-        """Return queued runs."""
-
-    def queues(self) -> Sequence[Queue]:
-        """Return all queues."""
-
-    def pools(self) -> Sequence[Pool]:
-        """Return all pools."""
-
-    def group(self, name: str) -> Group:
-        """Return a group by name or id."""
-
-    def stopping(self) -> Mapping[tuple[str, str], Resources]:
-        """Return what runs that are being stopped still use of groups and queues."""
-
-    def admit(self, run: str, now: datetime, *, cluster: str | None = None) -> Sequence[Problem]:
-        """Charge and hand over."""
-
-    def waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
-        """Keep why a run waits."""
-
-    def heartbeats(self) -> Mapping[str, tuple[datetime, Mapping[str, Any]]]:
-        """Return the last heartbeats."""
 
 
 class AdmissionController:
@@ -84,8 +50,8 @@ class AdmissionController:
     charge in a transaction, so two admitters at once exceed nothing.
     """
 
-    def __init__(self, database: AdmissionStore, cluster: str) -> None:
-        self._database, self._cluster = database, cluster
+    def __init__(self, db: Database, cluster: str) -> None:
+        self._db, self._cluster = db, cluster
         self._sent: list[tuple[datetime, str, Gang]] = []
         self._skip = 0
         """So many waiting runs were looked at in the last rounds, beside the first of each."""
@@ -97,14 +63,14 @@ class AdmissionController:
 
         ``room`` is the own cluster's, younger than its last heartbeat.
         """
-        database = self._database
-        messages = database.outbox.list_open(Topic.SCHEDULER, MESSAGES)
+        db = self._db
+        messages = db.outbox.list_open(Topic.SCHEDULER, MESSAGES)
         runs = self._waiting()
         admitted = 0
         if runs:
             admitted = self._admit(runs, now, self._rooms(now, room))
         if messages:
-            database.outbox.complete([message.seq for message in messages], now)
+            db.outbox.complete([message.seq for message in messages], now)
         return admitted, len(runs) - admitted
 
     def _waiting(self) -> Sequence[Run]:
@@ -112,21 +78,21 @@ class AdmissionController:
 
         So each run is looked at, however many wait before it that cannot be admitted for reasons of their own.
         """
-        first = self._database.runs.waiting(LOOKED_AT)
+        first = self._db.runs.waiting(LOOKED_AT)
         if len(first) < LOOKED_AT:
             self._skip = 0
             return first
         self._skip += LOOKED_AT
-        further = self._database.runs.waiting(LOOKED_AT, self._skip)
+        further = self._db.runs.waiting(LOOKED_AT, self._skip)
         if len(further) < LOOKED_AT:
             self._skip = 0
         known = {run.id for run in first}
         return [*first, *(run for run in further if run.id not in known)]
 
     def _admit(self, runs: Sequence[Run], now: datetime, known: Mapping[str, ClusterCapacity]) -> int:
-        database = self._database
-        queues = {key: queue for queue in database.queues.list() for key in (queue.id, queue.name)}
-        pools = usable(database.pools.list())
+        db = self._db
+        queues = {key: queue for queue in db.queues.list() for key in (queue.id, queue.name)}
+        pools = usable(db.pools.list())
         waits: dict[str, list[Problem]] = {}
         specs: dict[str, tuple[Spec, str, str | None]] = {}
         able: list[Run] = []
@@ -159,7 +125,7 @@ class AdmissionController:
                 # It said last why it does not admit this one: then neither does the run use any quota here.
                 elsewhere.add(run.id)
                 return [p for p in map(_problem, run.waits_for) if p.code in DATABASE_CODES]
-            problems = database.runs.admit(run.id, now, cluster=chosen if run.cluster == ANY else None)
+            problems = db.runs.admit(run.id, now, cluster=chosen if run.cluster == ANY else None)
             count += not problems
             return problems
 
@@ -175,7 +141,7 @@ class AdmissionController:
                 return [_failed(run)]
 
         elsewhere: set[str] = set()
-        stopping = database.charges.stopping() if able else {}
+        stopping = db.charges.stopping() if able else {}
         waits |= admissions(able, self._groups(able), queues, tried, stopping).waits
         self._tell({run.id: run for run in runs if run.id not in elsewhere}, waits)
         return count
@@ -201,7 +167,7 @@ class AdmissionController:
         self._told = amounts[-1] if amounts else ""
         for id in [*fresh, *amounts]:
             try:
-                self._database.runs.set_waits_for(id, waits[id])
+                self._db.runs.set_waits_for(id, waits[id])
             except ApiError as refused:
                 if refused.status >= 500:
                     raise
@@ -256,9 +222,7 @@ class AdmissionController:
     def _rooms(self, now: datetime, room: ClusterCapacity | None) -> dict[str, ClusterCapacity]:
         """Return the rooms of the clusters whose schedulers act."""
         signs = {
-            part: detail
-            for part, (at, detail) in self._database.heartbeats.list().items()
-            if now - at <= FRESH
+            part: detail for part, (at, detail) in self._db.heartbeats.list().items() if now - at <= FRESH
         }
         return rooms(signs) | ({self._cluster: room} if room is not None else {})
 
@@ -275,7 +239,7 @@ class AdmissionController:
         found: dict[str, Group] = {}
         for name in {run.group for run in runs}:
             try:
-                found[name] = self._database.groups.get(name)
+                found[name] = self._db.groups.get(name)
             except ApiError as error:
                 if error.status != 404:
                     raise

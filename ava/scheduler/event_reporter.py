@@ -37,10 +37,10 @@ class Patches(Protocol):
         """Apply a merge patch."""
 
 
-class ReasonStore(Protocol):
-    """What keeps reasons for people (the database)."""
+class Reasons(Protocol):
+    """What keeps reasons for people (ava.db.runs.Runs)."""
 
-    def waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
+    def set_waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
         """Keep why a run waits."""
 
 
@@ -56,14 +56,14 @@ class ConditionReporter:
     def __init__(
         self,
         client: Patches,
-        database: ReasonStore,
+        runs: Reasons,
         thing: Callable[[str], Object | None],
         *,
         again: float = 30.0,
         rate: float = 10.0,
         patience: float = PATIENCE,
     ) -> None:
-        self._client, self._database, self._thing = client, database, thing
+        self._client, self._runs, self._thing = client, runs, thing
         self._again, self._pause, self._patience = again, 1 / rate, patience
         self._due: dict[str, float] = {}
         self._left = AT_ONCE
@@ -138,7 +138,7 @@ class ConditionReporter:
 
     async def _keep(self, run: str, problems: list[Problem]) -> None:
         try:
-            await asyncio.to_thread(self._database.waits_for, run, problems)
+            await asyncio.to_thread(self._runs.set_waits_for, run, problems)
         except ApiError as error:
             log.debug("reasons of run %s: %s", run, error)
         except Exception:

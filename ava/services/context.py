@@ -87,7 +87,7 @@ class Context:
 
 
 def new_context(db: Database, config: Config, sealer: Sealer, **more: Any) -> Context:
-    """Return the services over a store."""
+    """Return the services over a database."""
     made: dict[str, Any] = {"rates": rates(config.limits), "registries": Registries(config.registries)}
     # A hasher takes a hash's time to make.
     if "passwords" not in more:

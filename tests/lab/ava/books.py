@@ -31,11 +31,16 @@ CARDS = (
 
 @dataclass
 class Books:
-    """The database's rows at one moment, with the questions that tests/platform/history.py asks of a store."""
+    """The database's rows at one moment, with the questions that tests/platform/history.py asks of a database."""
 
     rows: dict
 
-    def charges(self, *, after=None):
+    def __post_init__(self):
+        self.charges = SimpleNamespace(list=self._charges)
+        self.groups = SimpleNamespace(list=self._groups)
+        self.queues = SimpleNamespace(list=self._queues)
+
+    def _charges(self, *, after=None):
         """Return all charges, in one page."""
         if after is not None:
             return []
@@ -51,11 +56,11 @@ class Books:
             for c in self.rows["charges"] or []
         ]
 
-    def groups(self, *, after=None, limit=0):
+    def _groups(self, *, after=None, limit=0):
         """Return all groups, in one page."""
         return SimpleNamespace(items=[_shared(row) for row in self.rows["groups"] or []], next=None)
 
-    def queues(self):
+    def _queues(self):
         """Return all queues."""
         return [_shared(row) for row in self.rows["queues"] or []]
 

@@ -148,7 +148,7 @@ class Scene:
             time.sleep(1)
         node = next(n for n in self.database.nodes if n not in self.away)
         now = books(self.database, node)
-        assert sums(now, now.charges()) == []
+        assert sums(now, now.charges.list()) == []
         assert given(self.platform) == []
         assert self.shared == []
         assert self.load.problems() == []

@@ -90,4 +90,4 @@ def test_the_fill_is_what_it_seems(long_lived):
     with long_lived.engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM runs")).scalar() == FINISHED
         assert connection.execute(text("SELECT count(*) FROM charges")).scalar() == FINISHED
-    assert len(long_lived.runs(owner="user0", limit=1000).items) == 1000
+    assert len(long_lived.runs.list(owner="user0", limit=1000).items) == 1000

@@ -102,9 +102,11 @@ def outbox(tmp_path: Path, monkeypatch: Patch) -> None:
     # Without a kind the first cannot be read.
     messages = [anything(seq=i, kind=kind, object="good") for i, kind in enumerate((None, "run-x"))]
     db = anything(
-        open_messages=lambda topic, most, after, cluster: messages,
-        wait=lambda topic, s: None,
-        done=lambda *_: None,
+        outbox=anything(
+            list_open=lambda topic, most, after, cluster: messages,
+            wait=lambda topic, s: None,
+            complete=lambda *_: None,
+        )
     )
 
     async def go() -> None:
@@ -125,7 +127,9 @@ def disks(tmp_path: Path, monkeypatch: Patch) -> None:
 
     monkeypatch.setattr(Disks, "_look", lambda self, disk: look(disk))
     found = [anything(definition=name) for name in ("bad", "good")]
-    it = Disks(anything(), anything(open_disks=lambda name: found), cast(Any, called), "default", now)
+    it = Disks(
+        anything(), anything(disks=anything(list_open=lambda name: found)), cast(Any, called), "default", now
+    )
     asyncio.run(it.look())
     assert looked == ["bad", "good"]
 

@@ -50,7 +50,12 @@ def whole_pass(tmp_path: Path, monkeypatch: Patch) -> None:
         remove=remove,
     )
     it = Orphans(
-        cluster, anything(run=run), cast(Any, called), OperatorMetrics("d"), name="default", grace=0.0
+        cluster,
+        anything(runs=anything(get=run)),
+        cast(Any, called),
+        OperatorMetrics("d"),
+        name="default",
+        grace=0.0,
     )
     asyncio.run(it.look(set()))
     assert removed == ["first", "second"]

@@ -49,11 +49,12 @@ def idle_watch(tmp_path: Path, monkeypatch: Patch) -> None:
 
     at = datetime.now(UTC)
     db = anything(
-        heartbeats=signs,
-        idle_candidates=lambda name: pairs,
-        heartbeat=lambda *args: None,
-        stop=lambda id, now, by: stopped.append(id),
-        stop_idle=lambda id, now, seen, **more: stopped.append(id) or True,
+        heartbeats=anything(list=signs, record=lambda *args: None),
+        runs=anything(stop=lambda id, now, by: stopped.append(id)),
+        workbenches=anything(
+            idle_candidates=lambda name: pairs,
+            stop_idle=lambda id, now, seen, **more: stopped.append(id) or True,
+        ),
     )
     services = anything(
         db=db,

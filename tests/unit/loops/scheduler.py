@@ -133,7 +133,7 @@ def teller(tmp_path: Path, monkeypatch: Patch) -> None:
 
     async def go() -> None:
         it = ConditionReporter(
-            anything(patch=patch), anything(waits_for=lambda run, why: None), seen.get, rate=1000
+            anything(patch=patch), anything(set_waits_for=lambda run, why: None), seen.get, rate=1000
         )
         gangs = [Gang(pod.gang or pod.key, (pod,)) for pod in pods]
         it.tell(Decisions(waiting=gangs, reasons={g.key: [Problem("x", "x")] for g in gangs}))
@@ -154,7 +154,7 @@ def rights(tmp_path: Path, monkeypatch: Patch) -> None:
 
     async def go() -> None:
         settings = anything(namespace="p", account="a", role="r")
-        it = Rights(anything(create=create), anything(group=group), cast(Any, settings))
+        it = Rights(anything(create=create), anything(groups=anything(get=group)), cast(Any, settings))
         for name in ("bad", "good"):
             meta = {"name": f"ava-{name}", "uid": name, "labels": {"ava.io/group": name}}
             it.spaces.objects["", meta["name"]] = {"metadata": meta}

@@ -61,11 +61,13 @@ def storage_acts(tmp_path: Path, monkeypatch: Patch) -> None:
     closed: list[int] = []
     messages = [anything(seq=i, kind="user-changed", object=name) for i, name in enumerate(("bad", "good"))]
     db = anything(
-        open_messages=lambda topic, most: [m for m in messages if m.seq not in closed],
-        done=lambda seqs, at: closed.extend(seqs),
-        wanted_folders=lambda: folders,
-        heartbeat=lambda part, at, detail: alive.append(detail),
-        wait=lambda topic, poll: time.sleep(0.01),
+        outbox=anything(
+            list_open=lambda topic, most: [m for m in messages if m.seq not in closed],
+            complete=lambda seqs, at: closed.extend(seqs),
+            wait=lambda topic, poll: time.sleep(0.01),
+        ),
+        folders=anything(list_specs=lambda: folders),
+        heartbeats=anything(record=lambda part, at, detail: alive.append(detail)),
     )
     it = Storage(
         db,
@@ -105,7 +107,9 @@ def again(tmp_path: Path, monkeypatch: Patch) -> None:
 
         sets = [anything(id=id, deleted=False) for id in ("bad", "good")]
         db = anything(
-            sources=lambda kind, sets=sets: sets, elsewhere=lambda id: anything(seen=None, data_set=id)
+            external_sources=anything(
+                list=lambda kind, sets=sets: sets, get=lambda id: anything(seen=None, data_set=id)
+            )
         )
         if kind is Snapshots:
             monkeypatch.setattr(Snapshots, "_keep", lambda self, one: step(one))
@@ -127,7 +131,7 @@ def away(tmp_path: Path, monkeypatch: Patch) -> None:
         asked.append(1)
         raise Odd("planted")
 
-    it = anything(db=anything(known_file_system=known), metrics=StorageMetrics())
+    it = anything(db=anything(folders=anything(file_system=known)), metrics=StorageMetrics())
     it.problem = lambda: storage.Program.problem(it)
     monkeypatch.setattr(storage, "PATIENCE", -1.0)
     real = asyncio.sleep

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ava.db import data_set_quotas
+from ava.db import data_sets
 from ava.domain.data_sets import ExternalSource
 from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Kind, Outcome, Phase, Topic
@@ -223,7 +223,7 @@ def test_a_data_set_named_like_an_id_is_found_and_an_id_goes_before_it(world, di
 
 
 def test_an_owner_has_so_many_and_may_go_on_when_one_is_deleted(world, monkeypatch):
-    monkeypatch.setattr(data_set_quotas, "MOST", 2)
+    monkeypatch.setattr(data_sets, "MOST", 2)
     db = world.db
     first, _ = (db.data_sets.create("ann", name, {"kind": "folder"}, NOW).id for name in ("a", "b"))
     assert code(db.data_sets.create, "ann", "c", {"kind": "folder"}, NOW) == (409, "too-many-data-sets")

@@ -1,4 +1,4 @@
-"""Random work with crashes on SQLite; more of it, and on PostgreSQL, in tests/platform/store."""
+"""Random work with crashes on SQLite; more of it, and on PostgreSQL, in tests/platform/db."""
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings

@@ -234,7 +234,7 @@ def test_a_disk_that_was_never_made_is_forgotten_with_its_node(db, config):
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("about", ["persistentvolumeclaims", "disk_"])
+@pytest.mark.parametrize("about", ["persistentvolumeclaims", "disks."])
 def test_a_kill_at_any_step_leaves_one_disk_and_then_none(db, config, after, about):
     async def test(room):
         async with Makers(room).at_work():

@@ -32,6 +32,37 @@ class Fuse:
                 raise Killed
 
 
+WRITES = {
+    "pods": ("record",),
+    "runs": ("restart", "finish"),
+    "outbox": ("complete",),
+    "disks": ("record", "delete"),
+}
+"""Methods of the database that the operator writes with and that the fuse counts, by noun."""
+
+
+class Noun:
+    """A noun of the database with a fuse; a step's name is as ``disks.record``."""
+
+    def __init__(self, name, real, fuse):
+        self._name, self._real, self._fuse = name, real, fuse
+
+    def __getattr__(self, name):
+        real = getattr(self._real, name)
+        if name not in WRITES[self._name]:
+            return real
+
+        def call(*args, **named):
+            if self._fuse.blown.is_set():
+                raise Killed
+            self._fuse.step(f"{self._name}.{name}", after=False)
+            reply = real(*args, **named)
+            self._fuse.step(f"{self._name}.{name}", after=True)
+            return reply
+
+        return call
+
+
 class Database:
     """The database of an operator with a fuse."""
 
@@ -40,18 +71,7 @@ class Database:
 
     def __getattr__(self, name):
         real = getattr(self._db, name)
-        if name not in ("observe", "restart", "finish", "done", "disk_seen", "disk_gone"):
-            return real
-
-        def call(*args, **named):
-            if self._fuse.blown.is_set():
-                raise Killed
-            self._fuse.step(name, after=False)
-            reply = real(*args, **named)
-            self._fuse.step(name, after=True)
-            return reply
-
-        return call
+        return Noun(name, real, self._fuse) if name in WRITES else real
 
 
 def fused(client, fuse):

@@ -41,7 +41,7 @@ class World:
         thing["metadata"]["annotations"] |= patch["metadata"]["annotations"]
         return thing
 
-    def waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
+    def set_waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
         self.kept.append((run, [p.code for p in reasons]))
 
     def gang(self, name: str) -> Gang:
