@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, exists, func, or_
 from ava.db.base import Base, new_id, page, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, group_row, run_row, user_row
 from ava.db.outbox import enqueue
+from ava.db.records import record
 from ava.db.tables import data_sets, holds, members, runs, shares, uploads
 from ava.domain.amounts import amount
 from ava.domain.data_sets import OWN, DataSet, Share
@@ -78,14 +79,14 @@ class DataSets(Base):
                     Phrase("Choose another name, or delete that one."),
                     found=name,
                 )
-            return record(there)
+            return record(DataSet, there)
         enqueue(connection, now, "data-set-changed", made.id, Topic.STORAGE)
-        return record(made)
+        return record(DataSet, made)
 
     @reading
     def get(self, connection: Connection, id: str) -> DataSet:
         """Return a data set that is not deleted."""
-        return record(data_set_row(connection, id))
+        return record(DataSet, data_set_row(connection, id))
 
     @reading
     def list(
@@ -95,7 +96,9 @@ class DataSets(Base):
         query = select(data_sets).where(data_sets.c.deleted.is_(None))
         if reader is not None:
             query = query.where(readable_by(user_row(connection, reader).name))
-        return page(connection, query, data_sets.c.id, record, after=after, limit=limit)
+        return page(
+            connection, query, data_sets.c.id, lambda row: record(DataSet, row), after=after, limit=limit
+        )
 
     @reading
     def may_read(self, connection: Connection, id: str, user: str) -> bool:
@@ -111,7 +114,7 @@ class DataSets(Base):
         data_set_row(connection, id)
         update = data_sets.update().where(data_sets.c.id == id).values(quota=quota).returning(data_sets)
         enqueue(connection, now, "data-set-changed", id, Topic.STORAGE)
-        return record(connection.execute(update).one())
+        return record(DataSet, connection.execute(update).one())
 
     @writing
     def share(self, connection: Connection, id: str, kind: str, who: str, now: datetime) -> None:
@@ -134,7 +137,7 @@ class DataSets(Base):
     def shares(self, connection: Connection, id: str) -> Sequence[Share]:
         """Return with whom a data set is shared."""
         query = select(shares).where(shares.c.data_set == id).order_by(shares.c.kind, shares.c.who)
-        return [Share(row.kind, row.who, row.since) for row in connection.execute(query)]
+        return [record(Share, row) for row in connection.execute(query)]
 
     @reading
     def uses(self, connection: Connection, id: str) -> Sequence[tuple[str, bool, bool]]:
@@ -147,7 +150,7 @@ class DataSets(Base):
         run_row(connection, run)
         query = select(data_sets, holds.c.write).join(holds, holds.c.data_set == data_sets.c.id)
         query = query.where(holds.c.run == run, holds.c.since.is_not(None)).order_by(data_sets.c.id)
-        return [(record(row), bool(row.write)) for row in connection.execute(query)]
+        return [(record(DataSet, row), bool(row.write)) for row in connection.execute(query)]
 
     @reading
     def promised(self, connection: Connection, owner: str) -> int:
@@ -231,13 +234,6 @@ def readable_by(user: str) -> ColumnElement[bool]:
         ),
     )
     return or_(data_sets.c.owner == user, shared)
-
-
-def record(row: Row[Any]) -> DataSet:
-    """Return a row as the domain's record."""
-    return DataSet(
-        row.id, row.owner, row.name, row.source, row.quota, row.readers, row.writers, row.created, row.deleted
-    )
 
 
 def _own(owner: str, *names: str) -> Select[Any]:

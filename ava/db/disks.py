@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, func, or_, select
 
 from ava.db.base import Base, reading, writing
 from ava.db.lookup import Lock, definition_row, group_row, user_row
+from ava.db.records import record
 from ava.db.tables import definitions, disks, members
 from ava.db.types import phrased
 from ava.domain.amounts import number
@@ -146,18 +147,8 @@ def _row(connection: Connection, definition: str) -> Row[Any] | None:
 
 
 def _disk(row: Row[Any]) -> Disk:
-    return Disk(
-        row.definition,
-        row.group_name,
-        row.cluster,
-        row.wanted,
-        row.size,
-        row.node,
-        from_document(row.trouble, row.trouble_phrase),
-        row.created,
-        row.deleted is not None,
-        row.promised,
-    )
+    trouble = from_document(row.trouble, row.trouble_phrase)
+    return record(Disk, row, group=row.group_name, deleted=row.deleted is not None, trouble=trouble)
 
 
 def _resize(connection: Connection, row: Row[Any], owner: str, size: int) -> None:

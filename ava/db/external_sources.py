@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from sqlalchemy import Connection, Row, select
 
 from ava.db import tables
 from ava.db.base import Base, reading, upsert, writing
-from ava.db.data_sets import record
+from ava.db.records import record
 from ava.db.tables import data_sets
 from ava.db.types import phrased
 from ava.domain.data_sets import DataSet, ExternalSource
@@ -25,7 +26,7 @@ class ExternalSources(Base):
         query = select(data_sets).where(
             data_sets.c.removed.is_(None), data_sets.c.source["kind"].as_string() == kind
         )
-        return [record(row) for row in connection.execute(query.order_by(data_sets.c.id))]
+        return [record(DataSet, row) for row in connection.execute(query.order_by(data_sets.c.id))]
 
     @reading
     def get(self, connection: Connection, id: str) -> ExternalSource:
@@ -35,14 +36,9 @@ class ExternalSources(Base):
     @writing
     def record(self, connection: Connection, seen: ExternalSource) -> None:
         """Keep what was seen of it."""
-        new = {
-            "volume": seen.volume,
-            "size": seen.size,
-            "cached": seen.cached,
-            "seen": seen.seen,
-            **phrased("trouble", seen.trouble, 1000),
-        }
-        put = upsert(connection, tables.elsewhere).values(data_set=seen.data_set, **new)
+        row = asdict(seen) | phrased("trouble", seen.trouble, 1000)
+        new = {name: value for name, value in row.items() if name != "data_set"}
+        put = upsert(connection, tables.elsewhere).values(row)
         connection.execute(put.on_conflict_do_update(index_elements=["data_set"], set_=new))
 
 
@@ -71,5 +67,4 @@ def _seen(connection: Connection, id: str) -> ExternalSource:
     row: Row[tuple[object, ...]] | None = connection.execute(query).one_or_none()
     if row is None:
         return ExternalSource(id)
-    trouble = from_document(row.trouble, row.trouble_phrase)
-    return ExternalSource(row.data_set, row.volume, row.size, row.cached, row.seen, trouble)
+    return record(ExternalSource, row, trouble=from_document(row.trouble, row.trouble_phrase))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from sqlalchemy import Connection, Row, func, select
 from ava.db.base import Base, reading, upsert, writing
 from ava.db.lookup import Lock, user_row
 from ava.db.outbox import enqueue
+from ava.db.records import record
 from ava.db.tables import data_sets, folders, groups, numbers, users
 from ava.db.types import plain
 from ava.domain.data_sets import FolderSpec
@@ -50,16 +52,7 @@ class Folders(Base):
     @writing
     def record(self, connection: Connection, folder: Folder) -> None:
         """Keep what was seen of a folder; ``made`` stays as it was first said."""
-        row: dict[str, Any] = {
-            "kind": folder.kind,
-            "name": folder.name,
-            "made": folder.made,
-            "quota": folder.quota,
-            "used": folder.used,
-            "files": folder.files,
-            "seen": folder.seen,
-            "trouble": plain(folder.trouble, 1000),
-        }
+        row = asdict(folder) | {"trouble": plain(folder.trouble, 1000)}
         put = upsert(connection, folders).values(row)
         new: dict[str, Any] = {
             name: put.excluded[name] for name in row if name not in ("kind", "name", "made")
@@ -96,9 +89,7 @@ def _known() -> Any:
 
 
 def _folder(row: Row[Any]) -> Folder:
-    return Folder(
-        FolderKind(row.kind), row.name, row.made, row.quota, row.used, row.files, row.seen, row.trouble
-    )
+    return record(Folder, row, kind=FolderKind(row.kind))
 
 
 def _users(name: str | None) -> Any:

@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, func, not_, select
 
 from ava.db.base import Base, reading, upsert, writing
+from ava.db.records import record
 from ava.db.tables import definitions, image_deletions, runs
 from ava.domain.model import ImageUse, Phase
 
@@ -35,9 +36,7 @@ class Images(Base):
             image = table.c.spec["image"].as_string()
             query = select(table.c.id, table.c.name, table.c.owner, image.label("image"))
             query = query.where(there, image.contains(text, autoescape=True)).order_by(table.c.id)
-            found += [
-                ImageUse(kind, row.id, row.name, row.owner, row.image) for row in connection.execute(query)
-            ]
+            found += [record(ImageUse, row, kind=kind) for row in connection.execute(query)]
         return found
 
     @writing

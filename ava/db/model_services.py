@@ -291,8 +291,7 @@ def _revision(connection: Connection, run: str, number: int) -> Mapping[str, Any
 
 
 def _service(row: Row[Any]) -> Service:
-    known = row.run, row.wanted, row.target, row.settled, row.since, row.scaled, row.trouble
-    return Service(*known, _address(row))
+    return records.record(Service, row, address=_address(row))
 
 
 def _ended(row: Row[Any]) -> ApiError:

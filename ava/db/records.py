@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 from sqlalchemy import Row, Table
 
@@ -29,33 +30,32 @@ from ava.domain.model import (
 from ava.domain.phrases import from_document
 from ava.domain.resources import Resources
 
+T = TypeVar("T")
+
+
+def record(kind: Callable[..., T], row: Row[Any], /, **given: Any) -> T:
+    """Return a row as a data class: each field is the column of its name, but for those that are given."""
+    return kind(**{name: getattr(row, name) for name in _names(kind) if name not in given}, **given)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
 
 def user(row: Row[Any]) -> User:
     """Return a person, without the hash."""
-    return User(
-        id=row.id,
-        name=row.name,
-        email=row.email,
-        uid=row.uid,
-        admin=row.admin,
-        state=UserState(row.state),
-        default_group=row.default_group,
-        created=row.created,
-        entered=row.entered,
-        email_confirmed=row.email_confirmed,
-    )
+    return record(User, row, state=UserState(row.state))
 
 
 def group(row: Row[Any]) -> Group:
     """Return a group with what it uses."""
-    return Group(id=row.id, name=row.name, gid=row.gid, quota=quota(row), used=used(row), created=row.created)
+    return record(Group, row, quota=quota(row), used=used(row))
 
 
 def queue(row: Row[Any]) -> Queue:
     """Return a queue with what it uses."""
-    return Queue(
-        id=row.id, name=row.name, pool=row.pool, quota=quota(row), used=used(row), priority=row.priority
-    )
+    return record(Queue, row, quota=quota(row), used=used(row))
 
 
 def quota(row: Row[Any]) -> Quota:
@@ -82,54 +82,25 @@ def limits(quota: Quota, table: Table) -> dict[str, int | None]:
 
 def pool(row: Row[Any]) -> Pool:
     """Return a pool."""
-    return Pool(
-        id=row.id,
-        name=row.name,
-        gpu=row.gpu,
-        selector=row.selector,
-        cpu_ratio=row.cpu_ratio,
-        memory_ratio=row.memory_ratio,
-        gpu_slots=row.gpu_slots,
-    )
+    return record(Pool, row)
 
 
 def definition(row: Row[Any]) -> Definition:
     """Return a definition."""
-    return Definition(
-        id=row.id,
-        kind=Kind(row.kind),
-        owner=row.owner,
-        name=row.name,
-        spec=row.spec,
-        created=row.created,
-        deleted=row.deleted,
-    )
+    return record(Definition, row, kind=Kind(row.kind))
 
 
 def run(row: Row[Any]) -> Run:
     """Return a run."""
-    return Run(
-        id=row.id,
-        definition=row.definition,
+    return record(
+        Run,
+        row,
         kind=Kind(row.kind),
-        name=row.name,
-        owner=row.owner,
         group=row.group_name,
-        queue=row.queue,
-        priority=row.priority,
-        cluster=row.cluster,
-        key=row.key,
-        spec=row.spec,
         asks=Resources(row.gpu, row.cpu, row.memory),
         phase=Phase(row.phase),
-        created=row.created,
-        admitted=row.admitted,
-        stop=row.stop,
-        finished=row.finished,
         outcome=Outcome(row.outcome) if row.outcome else None,
         reason=reason(row),
-        attempt=row.attempt,
-        started=row.started,
         pools=dict(row.pools or {}),
         waits_for=tuple(row.waits_for),
     )
@@ -142,29 +113,13 @@ def reason(row: Row[Any]) -> str:
 
 def charge(row: Row[Any]) -> Charge:
     """Return a charge."""
-    return Charge(
-        id=row.id,
-        run=row.run,
-        group=row.group_name,
-        queue=row.queue,
-        user=row.user_name,
-        amount=Resources(row.gpu, row.cpu, row.memory),
-        began=row.began,
-        ended=row.ended,
-        allocated=row.allocated,
-    )
+    amount = Resources(row.gpu, row.cpu, row.memory)
+    return record(Charge, row, group=row.group_name, user=row.user_name, amount=amount)
 
 
 def message(row: Row[Any]) -> Message:
     """Return a message of the outbox."""
-    return Message(
-        seq=row.seq,
-        topic=Topic(row.topic),
-        kind=row.kind,
-        object=row.object,
-        payload=row.payload,
-        created=row.created,
-    )
+    return record(Message, row, topic=Topic(row.topic))
 
 
 def pod_document(pod: PodState) -> dict[str, Any]:

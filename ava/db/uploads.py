@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, select
 from ava.db.base import Base, new_id, reading, writing
 from ava.db.data_sets import data_set_row
 from ava.db.lookup import Lock, user_row
+from ava.db.records import record
 from ava.db.tables import uploads
 from ava.domain.data_sets import Upload
 from ava.domain.names import is_id, shown
@@ -81,4 +82,4 @@ class Uploads(Base):
 
 
 def _upload(row: Row[Any]) -> Upload:
-    return Upload(row.id, row.data_set, row.user_name, row.path, row.length, row.created)
+    return record(Upload, row, user=row.user_name)

@@ -27,6 +27,7 @@ from ava.services.auth.caller import Caller
 from ava.services.context import Context
 from ava.services.lookup import find, user_name
 from ava.services.runs.rules import sources
+from ava.services.serializers import answer
 
 
 def find_readable(context: Context, caller: Caller, ref: str) -> DataSet:
@@ -66,14 +67,7 @@ def find_changeable(context: Context, caller: Caller, ref: str, action: str = "d
 
 
 def _folder(folder: Folder) -> FolderOut:
-    return FolderOut(
-        made=folder.made,
-        quota=folder.quota,
-        used=folder.used,
-        files=folder.files,
-        seen=folder.seen,
-        trouble=folder.trouble,
-    )
+    return answer(FolderOut, folder)
 
 
 def _home(context: Context, caller: Caller, name: str) -> HomeOut:
@@ -93,25 +87,9 @@ def _shape(context: Context, caller: Caller, one: DataSet) -> DataSetOut:
         folder = _folder(context.db.folders.get(FolderKind.DATA_SET, one.id))
     else:
         seen = context.db.external_sources.get(one.id)
-        elsewhere = ElsewhereOut(
-            ready=bool(seen.volume) or one.source["kind"] != "rbd",
-            size=seen.size,
-            cached=seen.cached,
-            seen=seen.seen,
-            trouble=seen.trouble,
-        )
-    return DataSetOut(
-        id=one.id,
-        owner=one.owner,
-        name=one.name,
-        source=one.source,
-        quota=one.quota,
-        readers=one.readers,
-        writers=one.writers,
-        created=one.created,
-        folder=folder,
-        elsewhere=elsewhere,
-    )
+        ready = bool(seen.volume) or one.source["kind"] != "rbd"
+        elsewhere = answer(ElsewhereOut, seen, ready=ready)
+    return answer(DataSetOut, one, folder=folder, elsewhere=elsewhere)
 
 
 def list_data_sets(context: Context, caller: Caller, query: DataSetsQuery) -> Paged[DataSetOut]:
@@ -174,7 +152,7 @@ def list_uses(context: Context, caller: Caller, id: str) -> list[UseOut]:
 def list_shares(context: Context, caller: Caller, id: str) -> list[ShareOut]:
     """Return with whom a data set is shared."""
     one = find_changeable(context, caller, id)
-    return [ShareOut(kind=s.kind, who=s.who, since=s.since) for s in context.db.data_sets.shares(one.id)]
+    return [answer(ShareOut, s) for s in context.db.data_sets.shares(one.id)]
 
 
 def share_data_set(context: Context, caller: Caller, id: str, body: ShareIn) -> None:

@@ -16,17 +16,14 @@ def _shown(context: Context, caller: Caller, run: Run) -> ServiceOut:
     known = db.model_services.get(run.id)
     pods = db.pods.list([run.id]).get(run.id, ())
     report = run.spec.get("serving") or {}
-    return ServiceOut(
-        run=run.id,
-        wanted=known.wanted,
+    return serializers.answer(
+        ServiceOut,
+        known,
         ready=sum(pod.ready for pod in pods),
         revision=known.target,
-        settled=known.settled,
         address=f"https://{known.address}.{domain}/" if domain else None,
         access=str(report.get("access", "group")),
         charged=serializers.amounts(run.asks),
-        scaled=known.scaled,
-        trouble=known.trouble,
     )
 
 

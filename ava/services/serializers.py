@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from ava.domain.model import Definition, Group, PodState, Pool, Queue, Quota, Run, Usage, User
 from ava.domain.problems import Problem
 from ava.domain.resources import Resources
 from ava.domain.states import show
-from ava.schemas.common import Amounts, ProblemOut, QuotaIn, QuotaOut
+from ava.schemas.common import Amounts, Answer, ProblemOut, QuotaIn, QuotaOut
 from ava.schemas.runs import DefinitionOut, PodOut, PoolOut, QueueOut, RunOut, UsageOut
 from ava.schemas.users import AuditOut, GroupOut, SecretOut, UserOut
 from ava.services.auth import email_confirmation
 from ava.services.context import Context
 
 HOUR = 3600
+A = TypeVar("A", bound=Answer)
+
+
+def answer(model: type[A], value: object, **given: Any) -> A:
+    """Return a record as it is answered: each field is the attribute of its name, but for those that are given."""
+    same = {name: getattr(value, name) for name in model.model_fields if name not in given}
+    return model.model_validate(same | given, from_attributes=True)
 
 
 def quota(value: Quota) -> QuotaOut:
     """Return a quota."""
-    return QuotaOut(gpu=value.gpu, cpu=value.cpu, memory=value.memory, storage=value.storage, disk=value.disk)
+    return answer(QuotaOut, value)
 
 
 def quota_in(value: QuotaIn) -> Quota:
@@ -31,116 +38,44 @@ def quota_in(value: QuotaIn) -> Quota:
 
 def amounts(value: Resources) -> Amounts:
     """Return an amount."""
-    return Amounts(gpu=value.gpu, cpu=value.cpu, memory=value.memory)
+    return answer(Amounts, value)
 
 
 def user(context: Context, value: User) -> UserOut:
     """Return a person."""
-    return UserOut(
-        id=value.id,
-        name=value.name,
-        email=value.email,
-        email_confirmed=email_confirmation.state(context, value),
-        uid=value.uid,
-        admin=value.admin,
-        state=value.state.value,
-        default_group=value.default_group,
-        created=value.created,
-    )
+    return answer(UserOut, value, email_confirmed=email_confirmation.state(context, value))
 
 
 def group(value: Group) -> GroupOut:
     """Return a group."""
-    return GroupOut(
-        id=value.id,
-        name=value.name,
-        gid=value.gid,
-        quota=quota(value.quota),
-        used=amounts(value.used),
-        created=value.created,
-    )
+    return answer(GroupOut, value)
 
 
 def queue(value: Queue, waiting: int) -> QueueOut:
     """Return a queue."""
-    return QueueOut(
-        name=value.name,
-        pool=value.pool,
-        quota=quota(value.quota),
-        used=amounts(value.used),
-        priority=value.priority,
-        waiting=waiting,
-    )
+    return answer(QueueOut, value, waiting=waiting)
 
 
 def pool(value: Pool) -> PoolOut:
     """Return a pool."""
-    return PoolOut(
-        name=value.name,
-        gpu=value.gpu,
-        selector=dict(value.selector),
-        cpu_ratio=value.cpu_ratio,
-        memory_ratio=value.memory_ratio,
-        gpu_slots=value.gpu_slots,
-    )
+    return answer(PoolOut, value)
 
 
 def definition(value: Definition) -> DefinitionOut:
     """Return a definition."""
-    return DefinitionOut(
-        id=value.id,
-        kind=value.kind.value,
-        name=value.name,
-        owner=value.owner,
-        spec=dict(value.spec),
-        created=value.created,
-    )
+    return answer(DefinitionOut, value)
 
 
 def run(value: Run, pods: Sequence[PodState], now: datetime, alive: datetime | None) -> RunOut:
     """Return a run with the state that is shown; ``alive``: the operator's last heartbeat."""
     shown = show(value, pods, now, alive)
-    return RunOut(
-        id=value.id,
-        definition=value.definition,
-        kind=value.kind.value,
-        name=value.name,
-        owner=value.owner,
-        group=value.group,
-        queue=value.queue,
-        priority=value.priority,
-        cluster=value.cluster,
-        asks=amounts(value.asks),
-        pods=sum(int(role.get("replicas", 1)) for role in value.spec.get("roles") or [{}]),
-        phase=value.phase.value,
-        state=shown.state.value,
-        reason=shown.reason,
-        outcome=value.outcome.value if value.outcome else None,
-        attempt=value.attempt,
-        created=value.created,
-        admitted=value.admitted,
-        started=value.started,
-        stop=value.stop,
-        finished=value.finished,
-    )
+    wanted = sum(int(role.get("replicas", 1)) for role in value.spec.get("roles") or [{}])
+    return answer(RunOut, value, pods=wanted, state=shown.state.value, reason=shown.reason)
 
 
 def pod(value: PodState) -> PodOut:
     """Return a pod; its address inside the cluster is not for users."""
-    return PodOut(
-        name=value.pod,
-        role=value.role,
-        index=value.index,
-        attempt=value.attempt,
-        phase=value.phase,
-        node=value.node,
-        reason=value.reason,
-        message=value.message,
-        exit_code=value.exit_code,
-        restarts=value.restarts,
-        started=value.started,
-        seen=value.seen,
-    )
+    return answer(PodOut, value, name=value.pod)
 
 
 def usage(value: Usage) -> UsageOut:

@@ -14,6 +14,7 @@ from ava.services.registry import deletions, images, usage
 from ava.services.registry.client import split
 from ava.services.registry.images import Account, Image, PushedImages
 from ava.services.registry.repositories import OWNERS, group_of, named, owned
+from ava.services.serializers import answer
 
 USERS, GROUPS = OWNERS
 SHOWN = 5
@@ -93,15 +94,7 @@ def _shape(context: Context, caller: Caller, account: Account) -> PushedOut:
 
 
 def _image(image: Image, uses: list[ImageUseOut]) -> PushedImageOut:
-    return PushedImageOut(
-        name=image.name,
-        repository=image.repository,
-        digest=image.digest,
-        tags=list(image.tags),
-        size=image.size,
-        pushed=image.pushed,
-        uses=uses,
-    )
+    return answer(PushedImageOut, image, uses=uses)
 
 
 def _use(caller: Caller, one: ImageUse) -> ImageUseOut:

@@ -11,7 +11,7 @@ from ava.domain.phrases import Phrase
 from ava.domain.problems import missing
 from ava.schemas.common import Paged, PageQuery
 from ava.schemas.workbenches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
-from ava.services import pagination
+from ava.services import pagination, serializers
 from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
 from ava.services.context import Context
@@ -100,7 +100,7 @@ def _out(context: Context, caller: Caller, one: Definition) -> WorkbenchOut:
 def _disk(context: Context, caller: Caller, one: Definition) -> DiskOut | None:
     found = context.db.disks.get(one.id)
     if found is not None:
-        return DiskOut(size=found.size, wanted=found.wanted, node=found.node, trouble=found.trouble)
+        return serializers.answer(DiskOut, found)
     asked = one.spec.get("disk")
     return None if asked is None else DiskOut(size=0, wanted=asked, node="", trouble="")
 
