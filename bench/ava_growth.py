@@ -35,7 +35,7 @@ ASKED: dict[str, Callable[[Database], Any]] = {
 }
 
 
-def of_ledger(db: Database, times: int = TIMES) -> dict[str, float]:
+def of_database(db: Database, times: int = TIMES) -> dict[str, float]:
     """Return how long each question to the database takes at best, ms: what neighbours on the machine change least."""
     found = {}
     for name, question in ASKED.items():
@@ -54,7 +54,7 @@ def measure(users: int, rate: float, seconds: float) -> dict[str, Any]:
         for name in made.groups:
             for n in range(BENCHES_OF):
                 made.world.definition(name, f"bench{n}", Kind.WORKBENCH)
-        ledger = of_ledger(made.db)
+        of_room = of_database(made.db)
         answers = asked(made, rate, seconds)
     return {
         "users": users,
@@ -64,7 +64,7 @@ def measure(users: int, rate: float, seconds: float) -> dict[str, Any]:
         "api_failed": answers["failed"],
         "api_memory_mib": answers["memory_mib"],
         "api_cpu_of_one_core": answers["cpu_of_one_core"],
-        **ledger,
+        **of_room,
     }
 
 

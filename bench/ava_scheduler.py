@@ -97,11 +97,11 @@ async def watched(client: Client, version: str, wanted: int, silence: float, end
 def ava(plane: ControlPlane) -> tuple[list[str], int]:
     """Return the command of AVA's scheduler, on an empty database, and the port of its metrics."""
     port = free_port()
-    ledger = f"sqlite:///{plane.folder / 'ledger.sqlite'}"
-    migrate(ledger)
+    url = f"sqlite:///{plane.folder / 'database.sqlite'}"
+    migrate(url)
     config = {
         "kubeconfig": str(plane.kubeconfig),
-        "database": {"url": ledger},
+        "database": {"url": url},
         "listen": f"127.0.0.1:{port}",
         "lease": {"namespace": "kube-system"},
     }

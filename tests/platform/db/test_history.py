@@ -84,7 +84,7 @@ def test_only_a_limit_that_was_possibly_in_force_counts(history, changes, wrong)
     assert len(overruns(history, LIMITS)) == wrong
 
 
-def test_what_the_ledger_lost_or_invented_is_told(world):
+def test_what_the_database_lost_or_invented_is_told(world):
     history = History()
     lost, invented, unended, fine = (world.submit(ONE) for _ in range(4))
     for run in (lost, invented, unended, fine):

@@ -23,7 +23,7 @@ def mortal():
 
 
 @pytest.fixture
-def ledger(mortal):
+def url_and_world(mortal):
     url = mortal.url(mortal.create())
     migrate(url)
     db = open_database(url)
@@ -31,8 +31,8 @@ def ledger(mortal):
     db.close()
 
 
-def test_what_was_acknowledged_survives_kills(mortal, ledger):
-    url, world = ledger
+def test_what_was_acknowledged_survives_kills(mortal, url_and_world):
+    url, world = url_and_world
 
     def kill():
         mortal.stop("immediate")
@@ -43,8 +43,8 @@ def test_what_was_acknowledged_survives_kills(mortal, ledger):
     check(work(url, world, disturb=kill, lost=3), world, lost=3)
 
 
-def test_without_a_data_base_it_says_so_and_goes_on_when_it_is_back(mortal, ledger):
-    _, world = ledger
+def test_without_a_data_base_it_says_so_and_goes_on_when_it_is_back(mortal, url_and_world):
+    _, world = url_and_world
     mortal.stop("fast")
     for call in (lambda: world.db.runs.get("r1aaaaaaaaaaa"), lambda: world.db.outbox.wait(Topic.NOTICE, 1)):
         begin = time.monotonic()
@@ -58,8 +58,8 @@ def test_without_a_data_base_it_says_so_and_goes_on_when_it_is_back(mortal, ledg
     assert world.db.outbox.wait(Topic.NOTICE, 1)
 
 
-def test_who_waits_is_woken_when_the_connection_is_lost(mortal, ledger):
-    _, world = ledger
+def test_who_waits_is_woken_when_the_connection_is_lost(mortal, url_and_world):
+    _, world = url_and_world
     for _ in range(3):
         world.db.outbox.wait(Topic.OPERATOR, 0.2)
     woken = []
@@ -72,8 +72,8 @@ def test_who_waits_is_woken_when_the_connection_is_lost(mortal, ledger):
     mortal.start()
 
 
-def test_closing_does_not_wait_for_who_waits(mortal, ledger):
-    url, _ = ledger
+def test_closing_does_not_wait_for_who_waits(mortal, url_and_world):
+    url, _ = url_and_world
     db = open_database(url)
     db.outbox.wait(Topic.SCHEDULER, 1)
     thread = threading.Thread(target=lambda: db.outbox.wait(Topic.SCHEDULER, 60))
@@ -85,8 +85,8 @@ def test_closing_does_not_wait_for_who_waits(mortal, ledger):
     assert not thread.is_alive() and time.monotonic() - begin < 10
 
 
-def test_a_primary_that_has_become_a_standby_is_left_at_once(ledger):
-    _, world = ledger
+def test_a_primary_that_has_become_a_standby_is_left_at_once(url_and_world):
+    _, world = url_and_world
     with world.db.engine.connect() as connection:
         stale = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
         connection.exec_driver_sql("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")

@@ -6,7 +6,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from ava.db.database import open_database
 from tests.unit.ava.db.crashes import Crasher
-from tests.unit.ava.db.state_machine import LedgerMachine
+from tests.unit.ava.db.state_machine import DatabaseMachine
 from tests.unit.ava.db.test_db_state_machine import machine
 
 pytestmark = pytest.mark.platform
@@ -21,7 +21,7 @@ def test_ten_thousand_operations_with_crashes(tmp_path):
 
 
 def test_connections_cut_in_the_middle_bend_nothing(server, migrated):
-    class OnPostgresql(LedgerMachine):
+    class OnPostgresql(DatabaseMachine):
         operations_done = cuts = 0
 
         def begin(self):

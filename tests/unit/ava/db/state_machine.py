@@ -67,7 +67,7 @@ def within(amount: Resources, quota: Quota) -> bool:
     )
 
 
-class LedgerMachine(RuleBasedStateMachine):
+class DatabaseMachine(RuleBasedStateMachine):
     """Two groups, two queues, two users; a subclass says where the database is (``begin``, ``end``)."""
 
     started = Bundle("runs")

@@ -8,7 +8,7 @@ from ava.db.database import open_database
 from ava.db.quotas import charge
 from tests.unit.ava import migrated_database
 from tests.unit.ava.db.crashes import Crasher
-from tests.unit.ava.db.state_machine import LedgerMachine
+from tests.unit.ava.db.state_machine import DatabaseMachine
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ EXAMPLES, STEPS = 20, 30
 def machine(folder):
     """Return a machine whose databases are copies of a migrated file."""
 
-    class OnSqlite(LedgerMachine):
+    class OnSqlite(DatabaseMachine):
         operations_done = crashes = 0
 
         def begin(self):
