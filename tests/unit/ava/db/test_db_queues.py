@@ -1,6 +1,4 @@
-"""Queues and pools."""
-
-import pytest
+"""Queues."""
 
 from ava.domain.model import Pool, Quota, Topic
 from ava.domain.resources import Resources
@@ -46,33 +44,6 @@ def test_a_changed_queue_is_told_to_the_scheduler(world):
     assert ("queue-changed", "default") in world.kinds(Topic.SCHEDULER)
 
 
-def test_a_pool_is_made_and_changed_by_name(db):
-    made = db.pools.put(GPUS)
-    assert len(made.id) == 13
-    assert db.pools.list() == [made]
-    changed = db.pools.put(Pool("ignored", "gpus", gpu=True, selector={}, memory_ratio=1.5))
-    assert changed.id == made.id
-    assert db.pools.list() == [changed]
-    assert db.pools.list()[0].gpu_slots == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "where"),
-    [
-        ({"name": "GPUs"}, "name"),
-        ({"cpu_ratio": 0.5}, "cpu_ratio"),
-        ({"memory_ratio": float("nan")}, "memory_ratio"),
-        ({"gpu_slots": 0}, "gpu_slots"),
-        ({"gpu_slots": -1}, "gpu_slots"),
-        ({"selector": {str(n): "x" for n in range(51)}}, "selector"),
-    ],
-)
-def test_a_pool_that_cannot_be_is_refused(db, change, where):
-    values = {"id": "", "name": "gpus", "gpu": True, "selector": {}} | change
-    assert [p.where for p in refused(db.pools.put, Pool(**values)).problems] == [where]
-    assert db.pools.list() == []
-
-
 def test_a_queue_for_a_pool_that_is_not_there_is_refused_and_not_made(db):
     assert code(db.queues.put, "night", NOW, pool="gpus") == (422, "pool-unknown")
     assert [q.name for q in db.queues.list()] == ["default"]
@@ -97,21 +68,3 @@ def test_a_queue_is_deleted_when_nothing_is_in_it_and_its_name_begins_anew(world
 def test_the_queue_of_those_who_name_none_stays(db):
     assert code(db.queues.delete, "default", NOW) == (409, "queue-default")
     assert code(db.queues.delete, "../x", NOW)[0] == 404
-
-
-def test_a_pool_is_deleted_when_no_queue_names_it_and_no_run_goes_there(world):
-    whole = Pool("", "gpus", gpu=True, selector={"ava/pool": "gpus"})
-    cpus = Pool("", "cpus", gpu=False, selector={"ava/pool": "cpus"})
-    for pool in (whole, cpus):
-        world.db.pools.put(pool)
-    world.db.queues.put("night", NOW, pool="gpus")
-    assert refused(world.db.pools.delete, "gpus").problems[0].found == "queue night"
-    world.db.queues.delete("night", NOW)
-    run = world.submit()
-    assert refused(world.db.pools.delete, "gpus").problems[0].found == "1 runs that have not finished"
-    # Where it does not go: the control.
-    world.db.pools.delete("cpus")
-    world.db.runs.stop(run.id, NOW, by="ann")
-    world.db.pools.delete("gpus")
-    assert world.db.pools.list() == []
-    assert code(world.db.pools.delete, "gpus") == (404, "not-found")
