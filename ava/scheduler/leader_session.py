@@ -49,7 +49,7 @@ class LeaderSession:
         self.nodes.listen(self.cache.on_node)
         self.pods.listen(self.cache.on_pod)
         self._teller = ConditionReporter(
-            client, db.runs.list, self._thing, again=config.tell, rate=config.writes_per_second
+            client, db.runs, self._thing, again=config.tell, rate=config.writes_per_second
         )
         self._binder = Binder(
             client,

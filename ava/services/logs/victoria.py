@@ -143,7 +143,7 @@ def _client(store: LogStore, transport: httpx.AsyncBaseTransport | None) -> http
         raise ConfigError(
             f"log store {store.name}: certificates or password cannot be read: {error}"
         ) from error
-    auth = httpx.BasicAuth(store.users.get, word) if store.users.get else None
+    auth = httpx.BasicAuth(store.user, word) if store.user else None
     return httpx.AsyncClient(
         base_url=store.url, verify=context, auth=auth, timeout=20.0, trust_env=False, transport=transport
     )
