@@ -265,7 +265,7 @@ def _check_free(connection: Connection, name: str | None, email: str) -> None:
         what, value = ("name", name) if row.name == name else ("email", shown(email))
         raise conflict(
             f"{what}-taken",
-            Phrase("The {what} {value} is taken.", what=what, value=value),
+            Phrase("The {what} {value} is taken.", what=what, value=value or ""),
             what,
             Phrase("Choose another {what}.", what=what),
             found=str(value),

@@ -109,7 +109,8 @@ def decide(
     )
     if end is None and limit is not None and now >= limit:
         end = Finish(
-            Outcome.TIMED_OUT, Phrase("It ran for its time limit of {seconds} s.", seconds=spec.time_limit)
+            Outcome.TIMED_OUT,
+            Phrase("It ran for its time limit of {seconds} s.", seconds=spec.time_limit or 0),
         )
     if end is not None:
         return end
@@ -202,4 +203,4 @@ def _limit(run: Run, spec: Spec) -> datetime | None:
     """Return when a run ends by its time limit, which begins when all its pods have had their nodes."""
     if spec.time_limit is None or run.started is None:
         return None
-    return run.started + timedelta(seconds=spec.time_limit)
+    return run.started + timedelta(seconds=spec.time_limit or 0)

@@ -264,6 +264,6 @@ def _wanted(kind: str, ctx: dict[str, Any], message: str) -> str:
         if most is None:
             if least == 1:
                 return Phrase("text that is not empty")
-            return Phrase("a length of at least {least}", least=least)
+            return Phrase("a length of at least {least}", least=least or 0)
         return Phrase("a length of at most {most}", most=most)
     return message.removeprefix("Value error, ")

@@ -62,8 +62,8 @@ def infeasible_reasons(
         return [
             Problem(
                 "pool-empty",
-                Phrase("The pool {pool} has no nodes.", pool=plain),
-                Phrase("pool {name}", name=plain),
+                Phrase("The pool {pool} has no nodes.", pool=plain or ""),
+                Phrase("pool {name}", name=plain or ""),
                 Phrase("0 nodes"),
                 Phrase("nodes"),
                 remedy,

@@ -205,13 +205,18 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
         else:
             by.setdefault(cause, []).append(slot)
     if not inside:
-        text = Phrase("The pool has no node at the moment.")
-        remedy = Phrase("Ask the administrator for nodes of this pool.")
-        return [Problem("pool-empty", text, where, Phrase("0 nodes"), Phrase("nodes of the pool"), remedy)], 0
+        empty = Problem(
+            "pool-empty",
+            Phrase("The pool has no node at the moment."),
+            where,
+            Phrase("0 nodes"),
+            Phrase("nodes of the pool"),
+            Phrase("Ask the administrator for nodes of this pool."),
+        )
+        return [empty], 0
     if Cause.NODE in by and len(by) > 1:
-        del by[
-            Cause.NODE
-        ]  # A node was named and is there: what it lacks is the reason, not that others are others.
+        # A node was named and is there: what it lacks is the reason, not that others are others.
+        del by[Cause.NODE]
     problems = []
     for cause, slots in sorted(by.items(), key=lambda item: -len(item[1])):
         text, found, wanted = _TEXTS[cause](pod, slots)

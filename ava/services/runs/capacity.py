@@ -34,7 +34,7 @@ def never(
                 "queue-pool",
                 Phrase("The queue's nodes do not take runs {kind}.", kind=kind),
                 f"{where}.queue",
-                Phrase("queue {queue}, pool {pool}", queue=spec.queue, pool=queue_pool),
+                Phrase("queue {queue}, pool {pool}", queue=spec.queue, pool=queue_pool or ""),
                 Phrase("a queue for runs {kind}", kind=kind),
                 Phrase("Choose another queue: `ava queue`."),
             )
