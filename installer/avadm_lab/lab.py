@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from avadm import paths
@@ -14,10 +17,9 @@ from avadm_lab import layout, prereqs, sitefile
 from avadm_lab.cacher import Cacher
 from avadm_lab.docker.engine import Engine
 from avadm_lab.docker.machine import DockerDriver
-from avadm_lab.driver import Driver, MachineState, Reporter
+from avadm_lab.driver import Driver, MachineState, Reporter, step
 from avadm_lab.folder import Folder, usual
 from avadm_lab.layout import Config, LabNode
-from avadm_lab.lock import exclusive
 from avadm_lab.process import Proc, run_checked
 
 _SPARE = range(2, 10)
@@ -275,3 +277,16 @@ class Lab:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@contextmanager
+def exclusive(path: Path, report: Reporter) -> Iterator[None]:
+    """Hold the lock while the block runs; the kernel frees it when the process ends, however that happens."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with step(report, "waiting for another `avadm lab`"):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
