@@ -36,7 +36,7 @@ def test_every_acceptance_check_has_a_fault_of_its_own(check):
     assert [c for c in CONTROLS if c.check == check]
 
 
-@pytest.mark.parametrize(("checks", "found"), judged())
+@pytest.mark.parametrize(("checks", "found"), [*judged()])
 def test_every_kind_of_number_of_a_suite_has_a_fault(checks, found):
     numbers = {(c.check, c.metric) for c in JUDGING if c.check in checks and kind(c) == found}
     assert [c for c in CONTROLS for m in re.split(r"[(), ]+", c.verdict) if (c.check, m) in numbers]
