@@ -10,6 +10,7 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def wheels(tmp_path_factory):
 def installed(wheels, tmp_path_factory):
     """Install wheels without their dependencies, which are this environment's; return the new environment's bin."""
 
+    @cache
     def install(*wheels: Path) -> Path:
         folder = tmp_path_factory.mktemp("venv")
         venv.create(folder, with_pip=False)
