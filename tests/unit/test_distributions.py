@@ -85,7 +85,7 @@ def installed(wheels, tmp_path_factory):
 
 
 def call(*argv, cwd: Path, code: int = 0, **env: str) -> str:
-    """Run a command outside the checkout, and return what it prints."""
+    """Run a command outside the checkout, and return what it prints; of one that is to fail, its errors too."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AVADM_", "AVA_", "PYTHON", "ANSIBLE_"))}
     done = subprocess.run(
         [str(a) for a in argv],
@@ -96,7 +96,7 @@ def call(*argv, cwd: Path, code: int = 0, **env: str) -> str:
         check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout + (done.stderr if code else "")
 
 
 def names(wheel: Path) -> set[str]:

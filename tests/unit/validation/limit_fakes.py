@@ -55,7 +55,7 @@ class FakeApi:
     """A good API server; the attributes are what faults change."""
 
     def __init__(self):
-        self.enforced, self.returns = {"cpu", "memory", "must"}, True
+        self.enforced, self.unknown, self.returns = {"cpu", "memory", "must"}, False, True
         self.forbidden = False
         self.budget_kept = self.grants = True
         self.kept, self.silent = {}, set()
@@ -107,6 +107,8 @@ class FakeApi:
         asks = pod["spec"]["containers"][0]["resources"].get("requests", {})
         if self.forbidden:
             return 403, {"reason": "Forbidden", "message": "pods is forbidden: User cannot create pods"}
+        if self.unknown:
+            return 403, {"reason": "Forbidden", "message": "status unknown for quota: accept"}
         if not asks and "must" in self.enforced:
             return 403, {"message": "failed quota: accept: must specify requests.cpu,requests.memory"}
         for kind, text in asks.items():
