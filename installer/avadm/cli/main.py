@@ -177,7 +177,7 @@ class Verbs(click.Group):
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what avadm is for; without the lab where there is none."""
         if self.help and not available("lab"):
-            self.help = re.sub(r"A lab here:.*\n", "", self.help)
+            self.help = re.sub(r" *A lab here:.*\n", "", self.help)
         super().format_help_text(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
