@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from acceptance_fakes import sealed
+from acceptance_fakes import execute, sealed
 from cis_fakes import ASKED, NODES, Cluster, argument, break_control, good_node, other
 
 from avadm_validation.measuring.extract import compute, facts
@@ -20,7 +20,6 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.cis import run
 from avadm_validation.suites.cis.controls import SECTIONS, Control, controls, criteria, exceptions
 from avadm_validation.suites.cis.extract import complies
-from tests.unit.validation.executing import execute
 
 TOOL = Path(__file__).parents[3] / "validation/avadm_validation/tools/cisread.py"
 SCORED = [c for c in controls().values() if c.scored]

@@ -5,7 +5,7 @@ import shlex
 from functools import partial
 
 import pytest
-from acceptance_fakes import sealed
+from acceptance_fakes import execute, sealed
 from kubernetes_fakes import FakeCluster
 
 from avadm_validation.measuring.extract import compute, facts
@@ -16,7 +16,6 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.kubernetes import cluster, run
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
 from tests.controls.kubernetes import FAULTS
-from tests.unit.validation.executing import execute
 
 EFFORTS = Runner.efforts
 
