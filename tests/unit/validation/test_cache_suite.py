@@ -132,8 +132,3 @@ def test_an_owners_keys_are_in_no_command_line_and_in_no_file_of_the_report(tmp_
     assert texts
     assert not [t for t in texts if OWNER[1] in t]
     assert OWNER[1] not in repr(made.target)
-
-
-@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS)])
-def test_every_check_of_the_cache_has_a_fault(check):
-    assert [f for f in FAULTS if f.check == check]
