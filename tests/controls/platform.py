@@ -93,7 +93,6 @@ PLAIN = "kubectl get nodes -l avadm.io/pool=cpu,node-role.kubernetes.io/worker -
 GPUS = "kubectl get node $node -o 'jsonpath={.status.allocatable.nvidia\\.com/gpu}'"
 UNTIL = "end=$(($(date +%s) + 90)); until {}; do [ $(date +%s) -lt $end ] || exit 1; sleep 1; done"
 HIDDEN = UNTIL.format(f'[ "$({GPUS})" = 0 ]')
-SHOWN = UNTIL.format(f'[ "$({GPUS})" -gt 0 ]')
 # In a pod of the API, which has the way to the database; what it is told comes by standard input.
 POD = "$(kubectl get pods -n ava-system -l app=ava,part=api -o name | head -n 1 | sed 's|.*/||')"
 
