@@ -122,8 +122,8 @@ reference: generated ## Generate docs/reference/generated: verbs, keys and schem
 docs: reference ## Build the documentation as a site in build/site.
 	@$(BIN)/mkdocs build --quiet
 
-dist: reference ## Build the wheels of avadm, of AVA and of its client into dist/.
-	@for project in . ava distributions/ava-client; do \
+dist: reference ## Build the wheels of avadm, its lab and acceptance, of AVA and of its client into dist/.
+	@for project in . ava distributions/*; do \
 		(cd $$project && $(CURDIR)/$(BIN)/python -P -m hatchling build -t wheel -d $(CURDIR)/dist); done
 
 clean: ## Remove the virtual environment and build leftovers (not the lab, not the caches).

@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 CONTENT = (
     "ansible.cfg",
     "ava",
-    "distributions",
+    "distributions/ava-client",
     "docs",
     "inventory",
     "nodeside",

@@ -68,10 +68,10 @@ def write_site(folder: Path, hosts: int) -> None:
 def write_nodes(folder: Path, hosts: int) -> str:
     """Write the site file and the nodes' pins; return what the hollow nodes answer with of the site, JSON."""
     from avadm.inventory.variables import variables
-    from avadm.lab import layout, sitefile
     from avadm.pki.store import KeyStore
     from avadm.remote.hostkeys import KnownHosts, parse_key
     from avadm.site.load import load
+    from avadm_lab import layout, sitefile
 
     config = layout.Config(
         name="hollow", parts=("objects", "cache", "logs", "database", "ava"), subnet=SUBNET

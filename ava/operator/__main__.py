@@ -16,11 +16,11 @@ import click
 from ava.db.database import open_database
 from ava.kube import access
 from ava.kube.client import Client
+from ava.kube.health import serve
 from ava.kube.leader import Leader
 from ava.operator.config import Config, Notices
 from ava.operator.controller import DEAF, Controller
 from ava.operator.db_executor import DbExecutor
-from ava.operator.health import serve
 from ava.operator.metrics import Metrics
 from ava.operator.notifications import Notifier
 from ava.settings import ConfigError, load
@@ -65,7 +65,7 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
                 log.exception("this leadership ended by an error; contending again")
                 await asyncio.sleep(1.0)
 
-    async with Client(who) as client, serve(config.listen, config.port, metrics, problem):
+    async with Client(who) as client, serve(config.listen, config.port, metrics.registry, problem):
         task = asyncio.create_task(lead(client))
         ended = asyncio.create_task(stop.wait())
         try:

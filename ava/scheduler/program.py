@@ -9,9 +9,9 @@ import socket
 from ava.db.database import Database
 from ava.kube.access import Access, from_kubeconfig, in_cluster
 from ava.kube.client import Client
+from ava.kube.health import serve
 from ava.kube.leader import Leader
 from ava.scheduler.config import Config
-from ava.scheduler.health import serving
 from ava.scheduler.leader_session import LeaderSession
 from ava.scheduler.metrics import Metrics
 
@@ -40,8 +40,9 @@ class Program:
         config = self._config
         access = access or (from_kubeconfig(config.kubeconfig) if config.kubeconfig else in_cluster())
         lease = config.lease.lease()
+        host, _, port = config.listen.rpartition(":")
         async with (
-            serving(config.listen, self.metrics.registry, self.unhealthy) as self.port,
+            serve(host.strip("[]") or None, int(port), self.metrics.registry, self.unhealthy) as self.port,
             Client(access, connections=config.binds + 16) as client,
         ):
             while True:

@@ -3,7 +3,7 @@
 from avadm_validation.suites.cis.controls import controls, exceptions
 from tests.controls.control import Control
 
-TEST = "tests/unit/validation/test_cis.py::test_a_planted_fault_is_seen"
+TEST = "tests/unit/validation/test_cis.py::test_a_node_that_breaks_a_control_does_not_comply"
 
 CONTROLS = (
     Control(

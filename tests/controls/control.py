@@ -1,6 +1,8 @@
-"""One planted fault and what a check must make of it (a row of the page negative-controls); how the lab plants it."""
+"""Planted faults and the verdicts that checks must give (rows of the page negative-controls): as raw data, or on a lab."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Fault:
+class LabFault:
     """A fault of the lab.
 
     Attributes:
@@ -61,3 +63,31 @@ class Fault:
     beside: bool = False
     quick: bool = False
     seen: bool = True
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of the cluster.
+
+    Attributes:
+        name: the test's parameter.
+        text: what is planted, in words.
+        check: the check that must see it.
+        metrics: those that must fail.
+        plant: changes the unit tests' cluster.
+        verdict: what the check must say.
+    """
+
+    name: str
+    text: str
+    check: str
+    metrics: tuple[str, ...]
+    plant: Callable[[Any], Any]
+    verdict: str = "FAIL"
+
+
+def controls(faults: tuple[Fault, ...], test: str) -> tuple[Control, ...]:
+    """Return the rows of faults that ``test`` plants as raw data."""
+    return tuple(
+        Control(f.name, f.check, f.text, shown(f.verdict, f.metrics), "raw data", test) for f in faults
+    )

@@ -1,9 +1,200 @@
 """Troubles that are really made on the lab, and what the doctor must say of each; the test is tests/lab/doctor."""
 
+from dataclasses import dataclass
+
 from tests.controls.control import Act
-from tests.controls.doctor_data_faults import DATA_PLANTS
-from tests.controls.inject import Plant
-from tests.controls.inject import until as _until
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A trouble of the lab.
+
+    Attributes:
+        name: the test's parameter.
+        requirement: the known trouble that it is, K1 to K12; "" for another one.
+        text: what is done, in words.
+        acts: what is done to which nodes, and what takes it away.
+        check: id of the check that must find it.
+        where: what the place that it names must hold; ``{}`` is the node of the first act.
+        status: what it must say.
+        slow: whether only `make test-faults` plants it.
+        lingers: whether it stays to be seen for some minutes after it is gone: logs, or what Kubernetes waits for.
+        within: seconds after which it must be found.
+        component: what the lab's site file must have under ``components``, where the acts' roles do not tell it.
+    """
+
+    name: str
+    requirement: str
+    text: str
+    acts: tuple[Act, ...]
+    check: str
+    where: str = "{}"
+    status: str = "bad"
+    slow: bool = False
+    lingers: bool = False
+    within: int = 60
+    component: str = ""
+
+
+def until(condition: str, seconds: int = 60) -> str:
+    """Return a script that waits for a condition; it fails where that does not come."""
+    return f"end=$(($(date +%s) + {seconds})); until {condition}; do [ $(date +%s) -lt $end ] || exit 1; sleep 1; done"
+
+
+_ASK = "curl -sf --noproxy '*' --max-time 10"
+_PROPERTIES = "/etc/alluxio/alluxio-site.properties"
+_MASTER = f"$(sed -n 's/^alluxio.master.hostname=//p' {_PROPERTIES}):19999/metrics/prometheus/"
+_WORKER = f"$(sed -n 's/^alluxio.worker.hostname=//p' {_PROPERTIES}):29998/metrics/prometheus/"
+# A worker that is back is taken from the lost ones when it has told the master so.
+_SERVES = (
+    f"{_ASK} -o /dev/null http://{_WORKER} && {_ASK} http://{_MASTER} | grep -q '^Cluster_Workers' "
+    f"&& ! {_ASK} http://{_MASTER} | grep -q '^Cluster_LostWorkers.* [1-9]'"
+)
+_NO_WORKER = (
+    Act(
+        "alluxio_worker:-1",
+        "systemctl stop avadm-alluxio-worker",
+        f"systemctl start avadm-alluxio-worker; {until(_SERVES, 120)}",
+    ),
+)
+_STORE = "/etc/systemd/system/avadm-log-store.service"
+_DROP = "/run/systemd/system/avadm-log-store.service.d"
+_LISTENS = f"$(sed -n 's/.*-httpListenAddr=\\([^ ]*\\).*/\\1/p' {_STORE})"
+_TAKES = f"{_ASK} -o /dev/null --cacert /etc/avadm/logs/ca.crt https://{_LISTENS}/health"
+# The unit that looks at the store has failed meanwhile, until it looks again.
+_LOOK = f"{until(_TAKES)}; systemctl start avadm-log-watch || true"
+
+DATA_PLANTS: tuple[Plant, ...] = (
+    Plant(
+        "gateway-stopped",
+        "",
+        "an S3 gateway is stopped",
+        (
+            Act(
+                "rgw:0",
+                "systemctl stop ceph-radosgw@rgw.$(hostname)",
+                "systemctl start ceph-radosgw@rgw.$(hostname)",
+            ),
+        ),
+        "objects-gateway",
+    ),
+    Plant(
+        "objects-address-lost",
+        "",
+        "keepalived is stopped on all nodes with S3 gateways",
+        (Act("rgw", "systemctl stop keepalived", "systemctl start keepalived"),),
+        "objects-address",
+        slow=True,
+    ),
+    Plant(
+        "cache-unmounted",
+        "",
+        "the cache is unmounted on a client",
+        (
+            Act(
+                "alluxio_client:-1", "systemctl stop avadm-alluxio-fuse", "systemctl start avadm-alluxio-fuse"
+            ),
+        ),
+        "cache-mount",
+    ),
+    Plant(
+        "cache-hangs",
+        "",
+        "the process that serves the cache's mount is halted on a client",
+        (
+            Act(
+                "alluxio_client:-1",
+                "systemctl kill -s STOP avadm-alluxio-fuse",
+                "systemctl kill -s CONT avadm-alluxio-fuse",
+            ),
+        ),
+        "cache-mount",
+        slow=True,
+    ),
+    Plant(
+        "cache-worker-stopped",
+        "",
+        "a worker of the cache is stopped",
+        _NO_WORKER,
+        "cache-worker",
+        slow=True,
+    ),
+    Plant(
+        "cache-worker-lost",
+        "",
+        "a worker of the cache is stopped for so long that the master takes it for lost (30 s)",
+        _NO_WORKER,
+        "cache-workers",
+        where="cluster",
+        status="warn",
+        slow=True,
+        within=120,
+    ),
+    Plant(
+        "cache-master-stopped",
+        "",
+        "every master of the cache is stopped",
+        (
+            Act(
+                "alluxio_master",
+                "systemctl stop avadm-alluxio-master",
+                "systemctl start avadm-alluxio-master; "
+                + until(f"{_ASK} http://{_MASTER} | grep -q '^Cluster_Workers'", 120),
+            ),
+        ),
+        "cache-leader",
+        slow=True,
+    ),
+    # The lab keeps its logs on the nodes of Prometheus.
+    Plant(
+        "log-store-stopped",
+        "",
+        "a store of logs is stopped",
+        (
+            Act(
+                "prometheus:0",
+                "systemctl stop avadm-log-store",
+                f"systemctl start avadm-log-store; {_LOOK}",
+            ),
+        ),
+        "logs-store",
+        component="logs",
+    ),
+    Plant(
+        "log-store-full",
+        "",
+        "a store of logs takes nothing: more has to be free than the machine has",
+        (
+            Act(
+                "prometheus:0",
+                f"mkdir -p {_DROP}; {{ echo '[Service]'; echo ExecStart=; sed -n '/^ExecStart=/,/loggerLevel/p' {_STORE} | "
+                f"sed 's/minFreeDiskSpaceBytes=[^ ]*/minFreeDiskSpaceBytes=900TiB/'; }} > {_DROP}/doctor.conf; "
+                "systemctl daemon-reload; systemctl restart avadm-log-store",
+                f"rm -f {_DROP}/doctor.conf; systemctl daemon-reload; systemctl restart avadm-log-store; {_LOOK}",
+            ),
+        ),
+        "logs-disk",
+        component="logs",
+        slow=True,
+        within=150,
+    ),
+    Plant(
+        "log-shipper-stopped",
+        "",
+        "the shipper of a node's logs is stopped",
+        (
+            Act(
+                "client:-1",
+                "systemctl stop avadm-log-shipper",
+                # The unit that counts has failed meanwhile, until it counts again.
+                "systemctl start avadm-log-shipper; systemctl start avadm-log-shipper-stats || true",
+            ),
+        ),
+        "logs-shipper",
+        component="logs",
+    ),
+)
+
 
 HERE = "/run/avadm-doctor"
 # Not below /run: that may be noexec.
@@ -67,7 +258,7 @@ PLANTS: tuple[Plant, ...] = (
                 "worker:0",
                 f"mkdir -p {HERE}/host; setsid unshare --mount --propagation private sh -c 'echo $$ > {HERE}/pid; "
                 f"mount --rbind / {HERE}/host; mount --make-rprivate {HERE}/host; exec sleep 3600' </dev/null >/dev/null 2>&1 & "
-                + _until(
+                + until(
                     f"[ -s {HERE}/pid ] && grep -q ' {HERE}/host ' /proc/$(cat {HERE}/pid)/mountinfo", 20
                 ),
                 f"[ ! -s {HERE}/pid ] || kill $(cat {HERE}/pid) || true; rm -f {HERE}/pid; rmdir {HERE}/host 2>/dev/null || true",
@@ -142,7 +333,7 @@ PLANTS: tuple[Plant, ...] = (
                 "master:0",
                 f"echo '{_POOL}' | avadm-calicoctl apply -f - && for i in 0 1 2; do sed \"s/doctor-0/doctor-$i/\" <<'END' | "
                 f"kubectl apply -f -\n{_addressed(0)}\nEND\ndone\n"
-                + _until("avadm-calicoctl ipam show | grep '10.99.99.0/31' | grep -q '2 (100%)'", 90),
+                + until("avadm-calicoctl ipam show | grep '10.99.99.0/31' | grep -q '2 (100%)'", 90),
                 f"kubectl delete pod {_MANY} --ignore-not-found --now || true; for i in 1 2 3 4 5 6 7 8 9 10; do "
                 "avadm-calicoctl ipam show | grep '10.99.99.0/31' | grep -q ' 0 (0%)' && break; sleep 2; done; "
                 "avadm-calicoctl delete ippool doctor --skip-not-exists",
@@ -184,7 +375,7 @@ PLANTS: tuple[Plant, ...] = (
                 "osd:-1",
                 f"id=$({_OSD}); mkdir -p /run/systemd/system/ceph-osd@$id.service.d; printf '[Service]\\nRestart=no\\n' > "
                 "/run/systemd/system/ceph-osd@$id.service.d/doctor.conf; systemctl daemon-reload; "
-                "systemctl kill -s KILL ceph-osd@$id; " + _until("systemctl is-failed -q ceph-osd@$id", 20),
+                "systemctl kill -s KILL ceph-osd@$id; " + until("systemctl is-failed -q ceph-osd@$id", 20),
                 f"id=$({_OSD}); rm -rf /run/systemd/system/ceph-osd@$id.service.d; systemctl "
                 f"daemon-reload; systemctl reset-failed ceph-osd@$id "
                 "|| true; systemctl start ceph-osd@$id",
@@ -390,7 +581,7 @@ PLANTS: tuple[Plant, ...] = (
             Act(
                 "mon:0",
                 "id=$(ceph osd ls | head -n 1); for i in 1 2 3; do ceph osd down $id; sleep 2; "
-                + _until('ceph osd dump | grep "^osd.$id up"', 30)
+                + until('ceph osd dump | grep "^osd.$id up"', 30)
                 + "; sleep 2; done",
                 "true",
             ),

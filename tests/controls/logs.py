@@ -1,7 +1,6 @@
 """Faults that turn the logs suite's checks red: raw data, and a shipper that is stopped on the lab."""
 
-from tests.controls.control import Control
-from tests.controls.fault import Fault, controls
+from tests.controls.control import Control, Fault, controls
 
 TEST = "tests/unit/validation/test_log_suite.py::test_a_planted_fault_is_seen"
 LAB = "tests/lab/logs/test_log_acceptance.py::"

@@ -13,6 +13,7 @@ import pytest
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "distributions/ava-client"
+ACCEPTANCE = ROOT / "distributions/avadm-acceptance"
 EVERY = "import pkgutil, ava; [__import__(m.name) for m in pkgutil.walk_packages(ava.__path__, 'ava.')]"
 
 
@@ -30,8 +31,8 @@ def call(*argv, cwd: Path) -> str:
     return done.stdout
 
 
-def environment(python: str, project: Path, folder: Path) -> Path:
-    """Build a project's wheel with pip, install it into a new environment, and return that one's bin."""
+def environment(python: str, folder: Path, *projects: Path) -> Path:
+    """Build projects' wheels with pip, install them into a new environment, and return that one's bin."""
     call(
         sys.executable,
         "-m",
@@ -41,17 +42,17 @@ def environment(python: str, project: Path, folder: Path) -> Path:
         "--no-deps",
         "-w",
         folder / "dist",
-        project,
+        *projects,
         cwd=folder,
     )
     call(python, "-m", "venv", folder / "venv", cwd=folder)
-    (wheel,) = (folder / "dist").glob("*.whl")
-    call(folder / "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=folder)
+    wheels = (folder / "dist").glob("*.whl")
+    call(folder / "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", *wheels, cwd=folder)
     return folder / "venv/bin"
 
 
 def test_avadm_from_its_wheel_gets_from_nothing_to_a_rendered_site(tmp_path):
-    bin_ = environment(sys.executable, ROOT, tmp_path)
+    bin_ = environment(sys.executable, tmp_path, ROOT, ACCEPTANCE)
     call(bin_ / "pip", "check", cwd=tmp_path)
     assert not [n for n in ("mypy", "playwright", "molecule", "pytest") if (bin_ / n).exists()]
     assert "commit" in call(bin_ / "avadm", "--version", cwd=tmp_path)
@@ -84,7 +85,7 @@ def test_the_client_runs_on_users_pythons(version, tmp_path):
     python = str(found[0]) if found else shutil.which(f"python{version}")
     if python is None:
         pytest.skip(f"no Python {version} here")
-    bin_ = environment(python, CLIENT, tmp_path)
+    bin_ = environment(python, tmp_path, CLIENT)
     assert "workbench" in call(bin_ / "ava", "--help", cwd=tmp_path)
     call(bin_ / "python", "-c", EVERY, cwd=tmp_path)
     assert not list((tmp_path / "venv/lib").glob("python*/site-packages/fastapi"))

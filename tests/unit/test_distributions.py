@@ -10,6 +10,7 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +20,11 @@ from avadm.artifacts.manifest import content
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "distributions/ava-client"
+ADDED = {
+    ROOT / "distributions/avadm-lab": ("avadm_lab",),
+    ROOT / "distributions/avadm-acceptance": ("avadm_acceptance", "avadm_validation"),
+}
+"""Distributions that add a verb to avadm, with their packages."""
 # Import name to distribution, where they differ.
 NAMES = {
     "ahocorasick": "pyahocorasick",
@@ -45,16 +51,17 @@ def built(project: Path, out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
-    """Return the wheels of avadm, of the platform and of its client."""
+    """Return the wheels of avadm, of what adds verbs to it, of the platform and of its client."""
     out = tmp_path_factory.mktemp("wheels")
-    return {p.name: built(p, out) for p in (ROOT, ROOT / "ava", CLIENT)}
+    return {p.name: built(p, out) for p in (ROOT, *ADDED, ROOT / "ava", CLIENT)}
 
 
 @pytest.fixture(scope="module")
 def installed(wheels, tmp_path_factory):
-    """Install a wheel without its dependencies, which are this environment's; return the new environment's bin."""
+    """Install wheels without their dependencies, which are this environment's; return the new environment's bin."""
 
-    def install(wheel: Path) -> Path:
+    @cache
+    def install(*wheels: Path) -> Path:
         folder = tmp_path_factory.mktemp("venv")
         venv.create(folder, with_pip=False)
         lib = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
@@ -68,7 +75,7 @@ def installed(wheels, tmp_path_factory):
             "--quiet",
             "--no-deps",
         ]
-        subprocess.run([*argv, "--no-index", "--no-compile", str(wheel)], check=True)
+        subprocess.run([*argv, "--no-index", "--no-compile", *map(str, wheels)], check=True)
         # A folder that is named in a .pth has its own .pth left alone: the editable install is not seen.
         (lib / "dependencies.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n")
         (folder / "bin/ansible-playbook").symlink_to(Path(sys.executable).parent / "ansible-playbook")
@@ -78,7 +85,7 @@ def installed(wheels, tmp_path_factory):
 
 
 def call(*argv, cwd: Path, code: int = 0, **env: str) -> str:
-    """Run a command outside the checkout, and return what it prints."""
+    """Run a command outside the checkout, and return what it prints; of one that is to fail, its errors too."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AVADM_", "AVA_", "PYTHON", "ANSIBLE_"))}
     done = subprocess.run(
         [str(a) for a in argv],
@@ -89,7 +96,7 @@ def call(*argv, cwd: Path, code: int = 0, **env: str) -> str:
         check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout + (done.stderr if code else "")
 
 
 def names(wheel: Path) -> set[str]:
@@ -103,7 +110,6 @@ def test_an_installed_avadm_needs_no_checkout(wheels, installed, tmp_path):
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert f"commit {commit.stdout.strip()}" in call(avadm, "--version", cwd=tmp_path)
-    assert "A-SC1" in call(avadm, "accept", "list", "--json", cwd=tmp_path)
     flags = [
         "--name=room1",
         "--domain=room1.test",
@@ -121,7 +127,18 @@ def test_an_installed_avadm_needs_no_checkout(wheels, installed, tmp_path):
     assert '"base"' in call(avadm, "plan", "--offline", "--json", cwd=tmp_path)
     listed = call(avadm, "--help", cwd=tmp_path)
     assert " lab " not in listed
+    assert " accept " not in re.sub(r"accept run", "", listed)
     assert "avadm lab up" not in listed
+    assert not [n for n in names(wheels[ROOT.name]) if re.search(r"avadm_(lab|acceptance|validation)", n)]
+    for verb, distribution in (("lab", "avadm-lab"), ("accept", "avadm-acceptance")):
+        assert f"Install the distribution {distribution}" in call(avadm, verb, cwd=tmp_path, code=2)
+
+
+def test_a_distribution_of_its_own_adds_its_verb(wheels, installed, tmp_path):
+    avadm = installed(wheels[ROOT.name], *(wheels[p.name] for p in ADDED)) / "avadm"
+    assert "A-SC1" in call(avadm, "accept", "list", "--json", cwd=tmp_path)
+    assert "avadm lab up" in call(avadm, "--help", cwd=tmp_path)
+    assert str(tmp_path / ".avadm-lab") in call(avadm, "lab", "list", cwd=tmp_path, code=2)
 
 
 def test_installed_playbooks_find_their_roles_and_modules(playbook_home, tmp_path):
@@ -219,7 +236,7 @@ def imported(files) -> set[str]:
                 found.add(node.module.split(".")[0])
             elif isinstance(node, ast.Import):
                 found |= {a.name.split(".")[0] for a in node.names}
-    ours = {"avadm", "avadm_validation", "nodeside", "ava", "_typeshed"}
+    ours = {"avadm", "nodeside", "ava", "_typeshed", *(p for packages in ADDED.values() for p in packages)}
     return found - set(sys.stdlib_module_names) - ours
 
 
@@ -241,14 +258,31 @@ def client_files() -> dict[str, Path]:
 
 
 def test_avadm_declares_all_that_it_imports():
-    files = [f for top in ("installer", "validation") for f in (ROOT / top).rglob("*.py")]
-    files = [f for f in files if not set(NODES_PYTHON) & set(f.parts)]
-    wanted = imported([*files, *(f for f in client_files().values() if f.suffix == ".py")]) - WITH_PYDANTIC
+    files = [*sources("avadm"), *(f for f in client_files().values() if f.suffix == ".py")]
+    wanted = imported(files) - WITH_PYDANTIC
     assert {distribution(n) for n in wanted} - declared(ROOT) == set()
 
 
+@pytest.mark.parametrize("project", ADDED, ids=lambda p: p.name)
+def test_a_distribution_of_its_own_declares_all_that_it_imports_in_the_checkouts_versions(project):
+    wanted = imported(f for package in ADDED[project] for f in sources(package)) - WITH_PYDANTIC
+    assert {distribution(n) for n in wanted} - declared(project) == set()
+    checkout = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pins = {*checkout["dependencies"], *checkout["optional-dependencies"]["acceptance"]}
+    pins.add(f"avadm=={checkout['version']}")
+    own = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    assert set(own["dependencies"]) <= pins
+    assert own["version"] == checkout["version"]
+
+
+def sources(package: str) -> list[Path]:
+    """Return a package's files that avadm's environment runs."""
+    found = [f for top in ("installer", "validation") for f in (ROOT / top / package).rglob("*.py")]
+    return [f for f in found if not set(NODES_PYTHON) & set(f.parts)]
+
+
 def test_a_production_controller_gets_no_development_tools():
-    kept = declared(ROOT, "build")
+    kept = declared(ROOT, "build", "acceptance")
     assert not kept & {
         "playwright",
         "mypy",

@@ -61,7 +61,7 @@ class Artifact(_Data):
         files: file name to what is known of it.
         needs: artifacts that are there before it is built.
         upstream: file name to where upstream publishes it.
-        recipe: folder of the recipe, relative to avadm or else to the checkout; recipes/NAME here where "".
+        recipe: folder of the recipe, absolute or relative to the checkout; recipes/NAME here where "".
         sources: folders of the checkout that it is made of; its version ends in a digest of what they hold.
     """
 
@@ -79,8 +79,7 @@ class Artifact(_Data):
         """The folder of the recipe that builds it."""
         if not self.recipe:
             return FOLDER / "recipes" / self.name
-        own = FOLDER.parent / self.recipe
-        return own if own.is_dir() else paths.home() / self.recipe
+        return paths.home() / self.recipe
 
     def digest(self) -> str:
         """Return 16 hex digits that change with anything of which the result of a build depends."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,14 @@ VERBS = {
     "support": "Collect a redacted bundle for somebody who helps.",
     "version": "Show the version and the commit.",
 }
-# Only a checkout has what these need.
-CHECKOUT_VERBS = {"lab"}
+OPTIONAL = {"accept": "avadm_acceptance", "lab": "avadm_lab"}
+"""Verb to its package, which a distribution of its own has (its name with a hyphen); a checkout has both."""
+
+
+def available(verb: str) -> bool:
+    """Return whether a verb's package is installed."""
+    return verb not in OPTIONAL or find_spec(OPTIONAL[verb]) is not None
+
 
 # Verb to what a user who stopped it should know.
 STOPPED = {
@@ -104,7 +111,7 @@ class App:
             what="No site file was named and there is no default one.",
             where=f"--site, AVADM_SITE, {Path('site.yml').absolute()}, {pointer}",
             remedy="Name one with --site FILE, write one with `avadm site init`"
-            + (", or start the lab with `avadm lab up`." if paths.checkout() else "."),
+            + (", or start the lab with `avadm lab up`." if available("lab") else "."),
         )
 
     def site_file(self, *, draft: bool = False) -> SiteFile:
@@ -146,22 +153,31 @@ class Verbs(click.Group):
     """A group that imports a verb's module when the verb is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs' names."""
-        return sorted(VERBS if paths.checkout() else VERBS.keys() - CHECKOUT_VERBS)
+        """Return the names of the verbs that are installed."""
+        return sorted(filter(available, VERBS))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the verb, or None for an unknown one."""
+        """Return the verb, or None for an unknown one; AvadmError for one that is not installed."""
         if cmd_name not in VERBS:
             return None
-        command = getattr(import_module(f"avadm.cli.{cmd_name}"), cmd_name)
+        if not available(cmd_name):
+            distribution = OPTIONAL[cmd_name].replace("_", "-")
+            raise AvadmError.of(
+                check="verb-not-installed",
+                what=f"`avadm {cmd_name}` is not installed.",
+                where=sys.prefix,
+                remedy=f"Install the distribution {distribution}, of the same version as avadm.",
+            )
+        module = f"{OPTIONAL[cmd_name]}.cli" if cmd_name in OPTIONAL else f"avadm.cli.{cmd_name}"
+        command = getattr(import_module(module), cmd_name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"avadm.cli.{cmd_name}.{cmd_name} is not a click command")
+            raise TypeError(f"{module}.{cmd_name} is not a click command")
         return with_site(command)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what avadm is for; without the lab where there is none."""
-        if self.help and not paths.checkout():
-            self.help = re.sub(r"A lab here:.*\n", "", self.help)
+        if self.help and not available("lab"):
+            self.help = re.sub(r" *A lab here:.*\n", "", self.help)
         super().format_help_text(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

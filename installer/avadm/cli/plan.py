@@ -14,7 +14,7 @@ from rich.text import Text
 from avadm.artifacts.requirements import Missing
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
-from avadm.cli.progress_model import first_line
+from avadm.cli.progress import first_line
 from avadm.cli.tables import print_table
 from avadm.drift.detection import detect_drift, is_current, restrict, unasked
 from avadm.drift.report import DriftReport, summarize, warned

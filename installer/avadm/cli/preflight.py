@@ -116,7 +116,7 @@ def _facts(
 
 
 def _write_junit(outcome: PreflightResult, path: Path) -> None:
-    from avadm.report.preflight import write_junit
+    from avadm.checks.junit import write_junit
 
     try:
         write_junit(outcome, path)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from avadm.cli.output import console, heading, print_json
 from avadm.cli.plan import short
-from avadm.cli.progress_model import duration
+from avadm.cli.progress import duration
 from avadm.cli.summary_text import print_summary
 from avadm.cli.tables import print_table
 from avadm.engine.summary import of_run

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from avadm.cli.progress_model import duration, first_line
+from avadm.cli.progress import duration, first_line
 from avadm.cli.tables import print_table
 from avadm.engine.known_errors import own
 from avadm.quantity import quantity

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from pydantic import ValidationError
 
+from avadm.components import catalog
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
 from avadm.findings import Finding, Severity, errors
 from avadm.site import profile as profiles
+from avadm.site import rules
+from avadm.site.draft import Draft
 from avadm.site.errors import explain, nearest
 from avadm.site.model import Site
 from avadm.site.profile import Profile
 from avadm.site.source import KeyPath, Source, read
-from avadm.site.validate import Draft, validate
 
 DRAFT = frozenset({"osd-without-devices"})
 """Errors that a draft may have: a site file that lacks nothing but the devices of its storage nodes."""
@@ -212,3 +216,20 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
         return int(line[1]) if line else 0, finding.severity is not Severity.ERROR
 
     return sorted(findings, key=place)
+
+
+Rule = Callable[[Draft], Iterator[Finding]]
+
+
+def _found() -> list[Rule]:
+    common = [import_module(f"{rules.__name__}.{one.name}") for one in iter_modules(rules.__path__)]
+    return [rule for module in [*common, *catalog.modules("rules")] for rule in getattr(module, "RULES", ())]
+
+
+RULES = _found()
+"""Those of every module; a file's findings are told in the file's order, not in this one."""
+
+
+def validate(draft: Draft) -> list[Finding]:
+    """Return what every rule finds."""
+    return [finding for rule in RULES for finding in rule(draft)]

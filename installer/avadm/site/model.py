@@ -10,9 +10,16 @@ from pydantic import Field
 
 from avadm.components.nodes.options import Bgp, Ipip
 from avadm.components.packet_filter.options import PacketFilter
-from avadm.site.boot import Boot
 from avadm.site.components import Components
 from avadm.site.values import Address, Model, NodeName, Real, Subnet, Whole, Words
+
+
+class Boot(Model):
+    """How the nodes' kernels are booted."""
+
+    allow_reboot: bool = False
+    """Whether `avadm bootstrap` may set the profile's kernel arguments and reboot nodes that lack them, one at a time."""
+
 
 RoleName = Literal[
     "mon",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from avadm.lab.sitefile import GIT_PORT
 from avadm.site.load import load
+from avadm_lab.sitefile import GIT_PORT
 from tests.lab.ava.day import ENDED, SMALL
 
 pytestmark = pytest.mark.lab

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from ava.client import Client
-from avadm.engine.platform_target import closed
 from avadm.site.load import load
+from avadm_acceptance.platform_target import closed
 from avadm_validation.suites.platform.isolation.attack_catalog import Attack, attacks, command
 from avadm_validation.suites.platform.isolation.target import command as victim_command
 from tests.lab.ava.bench_people import SPEC

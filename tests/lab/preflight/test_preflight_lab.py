@@ -9,7 +9,7 @@ import sys
 import pytest
 from ruamel.yaml import YAML
 
-from avadm.lab import folder
+from avadm_lab import folder
 
 pytestmark = pytest.mark.lab
 LAB = folder.default().root

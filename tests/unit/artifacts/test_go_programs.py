@@ -8,8 +8,9 @@ import pytest
 from avadm.artifacts import recipe
 from avadm.artifacts.golang import environment
 from avadm.artifacts.manifest import manifest
+from avadm_lab.docker import gpus
 
-TESTED = [a for a in manifest().values() if list(a.folder.glob("*_test.go"))]
+TESTED = [a for a in (*manifest().values(), gpus.ARTIFACT) if list(a.folder.glob("*_test.go"))]
 
 
 def test_our_own_programs_are_among_them():

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodeside import balancer
+from tests.unit.fakes.clock import Clock
 
 POOL = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
 
@@ -101,12 +102,12 @@ def test_who_gets_none_is_told_why_once(spec, others, reason):
 
 
 def test_the_second_node_waits_for_the_first():
-    now = [100.0]
+    clock = Clock(100.0)
     api = Api(service("it"))
-    one, _ = made(api, turn=1, clock=lambda: now[0])
+    one, _ = made(api, turn=1, clock=clock)
     assert one.round() == 5
     assert api.addresses() == {"it": []}
-    now[0] += 5
+    clock.now += 5
     one.round()
     assert api.addresses() == {"it": ["10.0.0.1"]}
 

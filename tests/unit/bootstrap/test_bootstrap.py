@@ -10,37 +10,25 @@ import pytest
 from avadm.bootstrap.controller_key import ensure
 from avadm.bootstrap.password import from_file
 from avadm.bootstrap.report import BootstrapState, findings
-from avadm.bootstrap.run import bootstrap
-from avadm.bootstrap.task import BootstrapTask
 from avadm.errors import AvadmError
-from avadm.remote.connect import Target
 from avadm.remote.hostkeys import fingerprint
-from tests.unit.remote.sshserver import Server, new_key
+from tests.unit.bootstrap.servers import Servers
+from tests.unit.remote.sshserver import new_key
 
 
-class Lab:
-    """Servers with a home folder each, and a job that bootstraps them."""
+class Lab(Servers):
+    """Servers of which it is kept what was asked of the user."""
 
     def __init__(self, folder):
-        self.folder = folder
-        self.servers = {}
+        super().__init__(folder)
         self.asked = []
         self.prompts = 0
 
     def add(self, name, **options):
-        home = self.folder / name
-        home.mkdir()
-        env = {**os.environ, "HOME": str(home), "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
-        self.servers[name] = Server(new_key(self.folder / f"{name}.host"), env=env, **options)
-        return self.servers[name]
+        (self.folder / name).mkdir()
+        return self.start(name, {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}, **options)
 
-    def program(self, name, text):
-        """Put a program before those that the servers have."""
-        (self.folder / "bin").mkdir(exist_ok=True)
-        (self.folder / "bin" / name).write_text(f"#!/bin/sh\n{text}")
-        (self.folder / "bin" / name).chmod(0o755)
-
-    def run(self, *, accept=True, password=None, user="root", **options):
+    def run(self, *, accept=True, password=None, **options):
         def confirm(offers):
             self.asked += [o.target.node for o in offers]
             return accept
@@ -49,25 +37,14 @@ class Lab:
             self.prompts += 1
             return password
 
-        job = BootstrapTask(
-            [Target(n, "127.0.0.1", s.port, user) for n, s in self.servers.items()],
-            ensure(self.folder / "id", "avadm@test"),
-            self.folder / "known_hosts",
-            options.pop("interpreter", sys.executable),
-            confirm=confirm,
-            password=ask,
-            timeout=3,
-            **options,
-        )
-        return {r.node: r for r in bootstrap(job)}
+        return self.bootstrapped(confirm, ask, **options)
 
 
 @pytest.fixture
 def lab(tmp_path):
     lab = Lab(tmp_path)
     yield lab
-    for server in lab.servers.values():
-        server.close()
+    lab.close()
 
 
 def states(report):

@@ -1,7 +1,6 @@
 """The step `boot` of bootstrap: kernel arguments are set and nodes rebooted one by one, and none that serves."""
 
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -10,12 +9,9 @@ import pytest
 from avadm.bootstrap import reboot as step
 from avadm.bootstrap.controller_key import ensure
 from avadm.bootstrap.report import findings, warnings
-from avadm.bootstrap.run import bootstrap
-from avadm.bootstrap.task import BootstrapTask
 from avadm.cli.bootstrap import _print as show
-from avadm.remote.connect import Target
 from avadm.site import profile
-from tests.unit.remote.sshserver import Server, new_key
+from tests.unit.bootstrap.servers import Servers
 
 V1 = "systemd.unified_cgroup_hierarchy=0"
 FILE = "etc/default/grub.d/avadm.cfg"
@@ -35,14 +31,12 @@ PROGRAMS = {
 }
 
 
-class Room:
+class Room(Servers):
     def __init__(self, folder):
-        self.folder, self.servers, self.said = folder, {}, []
-        (folder / "bin").mkdir()
+        super().__init__(folder)
+        self.said = []
         for name, text in PROGRAMS.items():
-            (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
-            (folder / "bin" / name).chmod(0o755)
-        (folder / "id").parent.mkdir(exist_ok=True)
+            self.program(name, text)
 
     def add(self, name, **files):
         home = self.folder / name
@@ -53,19 +47,13 @@ class Room:
         (home / "proc/modules").write_text("ext4 1 2 - Live 0x0\n")
         for path, text in files.items():
             (home / path.replace("__", "/")).write_text(text)
-        env = {"HOME": str(home), "PATH": f"{self.folder}/bin:/usr/bin:/bin"}
-        self.servers[name] = Server(new_key(self.folder / f"{name}.host"), env=env, password="pw")
+        self.start(name, {"PATH": f"{self.folder}/bin:/usr/bin:/bin"}, password="pw")
         return home
 
     def run(self, arguments=(V1,), allow=True, timeout=6.0):
-        job = BootstrapTask(
-            [Target(n, "127.0.0.1", s.port, "root") for n, s in self.servers.items()],
-            ensure(self.folder / "id", "avadm@test"),
-            self.folder / "known_hosts",
-            sys.executable,
-            confirm=lambda offers: True,
-            password=lambda: "pw",
-            timeout=3,
+        return self.bootstrapped(
+            lambda offers: True,
+            lambda: "pw",
             arguments=dict.fromkeys(self.servers, arguments),
             allow_reboot=allow,
             reboot_timeout=timeout,
@@ -73,7 +61,6 @@ class Room:
             say=self.said.append,
             root=lambda node: str(self.folder / node),
         )
-        return {r.node: r for r in bootstrap(job)}
 
     def rebooted(self):
         return [n for n in self.servers if (self.folder / n / "reboots").exists()]
@@ -83,8 +70,7 @@ class Room:
 def room(tmp_path):
     made = Room(tmp_path)
     yield made
-    for server in made.servers.values():
-        server.close()
+    made.close()
 
 
 def boot(report):

@@ -1,8 +1,6 @@
 """The probes for real, on this machine, under the fleet's shape."""
 
-import subprocess
 import threading
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,23 +10,23 @@ from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS
 from avadm.checks.versions import collect as collect_versions
 from nodeside.preflight import devices
+from tests.unit.fakes.fleet import LocalFleet
 from tests.unit.fakes.nodes import answer, given
 
 
-class Here:
+class Here(LocalFleet):
     """A fleet whose nodes are all this machine, with clocks set off by milliseconds."""
 
     def __init__(self, offsets=None, broken=()):
+        super().__init__()
         self.offsets = offsets or {}
         self.broken = broken
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         if node in self.broken:
             return answer(node, command, rc=255, error="connection refused")
-        started, clock = time.time() - self.offsets.get(node, 0) / 1000, time.monotonic()
-        done = subprocess.run(["sh", "-c", command], input=stdin or b"", capture_output=True, timeout=timeout)
-        reply = answer(node, command, done.stdout.decode(), done.returncode, done.stderr.decode())
-        return replace(reply, started=started, seconds=time.monotonic() - clock)
+        done = super().run(node, command, timeout=timeout, stdin=stdin)
+        return replace(done, started=done.started - self.offsets.get(node, 0) / 1000)
 
 
 ELSEWHERE = {"packages", "package_sources", "time_sources"}
@@ -67,14 +65,14 @@ def test_ctrl_c_closes_the_connections_that_it_would_wait_for(site, mine):
             assert closed.wait(20)
             return answer(node, command, rc=255, error="closed")
 
-        def close(self, nodes):
-            self.names = list(nodes)
+        def close(self, nodes=None):
+            super().close(nodes)
             closed.set()
 
     fleet = Silent()
     with pytest.raises(KeyboardInterrupt):
         collect(site, mine, site.nodes, fleet, ["os"])
-    assert fleet.names == ["stor1", "stor2", "stor3"]
+    assert fleet.closed == ["stor1", "stor2", "stor3"]
 
 
 def test_node_without_python_is_named(site, mine):

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm.cli.accept import exit_status, undecided
-from avadm.engine import acceptance
 from avadm.errors import AvadmError
 from avadm.state.lock import site as site_lock
 from avadm.state.lock.nodes import LockNodes
+from avadm_acceptance import measurement
+from avadm_acceptance.cli import exit_status, undecided
 
 
 def report_of(verdicts):
@@ -64,7 +64,7 @@ def test_a_report_is_in_the_language_that_was_asked_for(avadm, monkeypatch, aske
         seen.append(language)
         raise AvadmError.of("test", "Nothing is measured.", "test", "", "")
 
-    monkeypatch.setattr(acceptance, "run", run)
+    monkeypatch.setattr(measurement, "run", run)
     monkeypatch.setattr(site_lock, "lock_nodes", lambda *args, **more: nullcontext())
     monkeypatch.setattr(LockNodes, "__init__", lambda *args: None)
     for name in ("LC_ALL", "LC_MESSAGES"):

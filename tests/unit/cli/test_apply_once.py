@@ -5,8 +5,8 @@ from ansible.parsing.vault import VaultLib
 
 from avadm.engine import session
 from avadm.inventory import desired
-from avadm.lab import layout, sitefile
 from avadm.pki.store import KeyStore
+from avadm_lab import layout, sitefile
 
 PARTS = ("objects", "cache", "logs", "database", "ava")
 

@@ -4,8 +4,7 @@ import time
 import pytest
 from rich.console import Console
 
-from avadm.cli.progress import LiveDisplay, Plain, Quiet, display
-from avadm.cli.progress_model import Model, duration, first_line
+from avadm.cli.progress import LiveDisplay, Model, Plain, Quiet, display, duration, first_line
 from avadm.remote.events import Event, Kind
 
 PHASES = {"base": ("a", "b", "c"), "ceph": ("a", "b")}

@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
-from avadm.lab.layout import Config, nodes
-from avadm.lab.sitefile import text
 from avadm.site.load import load
+from avadm_lab.layout import Config, nodes
+from avadm_lab.sitefile import text
 from nodeside.doctor import parts, system
 from tests.unit.fakes.cli import called
 

@@ -13,7 +13,7 @@ from avadm.components.objects.checks import ACCEPTANCE
 from avadm.doctor.base import Status, run
 from avadm.doctor.checks import CHECKS
 from avadm.doctor.parts import parameters, site_facts
-from avadm.lab.layout import PARTS as LAB_PARTS
+from avadm_lab.layout import PARTS as LAB_PARTS
 from avadm_validation.suites.objects.users import LIMITED, PLAIN
 from tests.unit.doctor.faulty_snapshots import parts
 from tests.unit.doctor.healthy import data, snapshot

@@ -1,7 +1,7 @@
 """What the doctor knows of a site's parts: their ports, and their virtual addresses."""
 
 from avadm.doctor.parts import parameters, site_facts
-from avadm.lab.layout import PARTS
+from avadm_lab.layout import PARTS
 
 
 def asked(site_file, name):

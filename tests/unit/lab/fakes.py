@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from avadm.lab.process import CompletedCommand
+from avadm_lab.process import CompletedCommand
 
 Answer = CompletedCommand | Callable[[tuple[str, ...]], CompletedCommand]
 

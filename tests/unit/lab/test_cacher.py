@@ -8,9 +8,9 @@ from ipaddress import IPv4Address
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.lab import cacher
-from avadm.lab.cacher import Cacher
-from avadm.lab.process import LocalProc, start_ticks
+from avadm_lab import cacher
+from avadm_lab.cacher import Cacher
+from avadm_lab.process import LocalProc, start_ticks
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc
 

@@ -1,8 +1,8 @@
 import pytest
 
-from avadm.lab.folder import Folder
-from avadm.lab.layout import Config
 from avadm.private_files import write_private
+from avadm_lab.folder import Folder
+from avadm_lab.layout import Config
 from tests.unit.fakes.errors import refused
 
 

@@ -7,11 +7,11 @@ import pytest
 from avadm import paths
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.lab import lab as module
-from avadm.lab.driver import MachineState, NodeState
-from avadm.lab.folder import Folder
-from avadm.lab.lab import Lab
-from avadm.lab.layout import Config
+from avadm_lab import lab as module
+from avadm_lab.driver import MachineState, NodeState
+from avadm_lab.folder import Folder
+from avadm_lab.lab import Lab
+from avadm_lab.layout import Config
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 

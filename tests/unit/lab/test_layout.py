@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from avadm.errors import AvadmError
-from avadm.lab.layout import MIB, Config, nodes, parse_size
+from avadm_lab.layout import MIB, Config, nodes, parse_size
 from tests.unit.fakes.errors import refused
 
 

@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from avadm.lab import prereqs
+from avadm_lab import prereqs
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 

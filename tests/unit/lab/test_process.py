@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.lab.process import CompletedCommand, LocalProc, end, listens, program, run_checked, start_ticks
+from avadm_lab.process import CompletedCommand, LocalProc, end, listens, program, run_checked, start_ticks
 
 
 def test_arguments_are_never_a_shells(tmp_path):

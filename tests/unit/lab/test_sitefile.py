@@ -3,10 +3,10 @@ from ipaddress import IPv4Network
 import pytest
 from ruamel.yaml import YAML
 
-from avadm.lab.layout import PARTS, Config, nodes
-from avadm.lab.sitefile import check, text
 from avadm.site.load import examine
 from avadm.site.model import Site
+from avadm_lab.layout import PARTS, Config, nodes
+from avadm_lab.sitefile import check, text
 from tests.unit.fakes.errors import refused
 
 KEY = "ssh-ed25519 AAAAC3Nz"

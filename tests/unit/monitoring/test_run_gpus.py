@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from avadm.engine.platform_target import panel
+from avadm_acceptance.platform_target import panel
 from tests.unit.fakes.roles import ROLES
 
 AVA = ROLES / "prometheus/files/rules/ava.yml"

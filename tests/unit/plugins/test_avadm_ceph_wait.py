@@ -8,6 +8,7 @@ from avadm_ceph_wait import NEEDS, PAUSED, Health, Quorum, keep_standing, left_s
 from fake_ceph import FakeCeph
 
 from nodeside.fingerprint import cluster
+from tests.unit.fakes.clock import Clock
 
 STATUS = {
     "health": {"status": "HEALTH_OK", "checks": {}},
@@ -15,18 +16,6 @@ STATUS = {
     "mgrmap": {"available": True},
     "pgmap": {"pgs_by_state": [{"state_name": "active+clean", "count": 64}]},
 }
-
-
-class Clock:
-    """Time that passes only while somebody sleeps."""
-
-    now = 0.0
-
-    def time(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 def asked(tolerate=(), osds=3, stood=(), **changes):

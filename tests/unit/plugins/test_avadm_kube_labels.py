@@ -5,6 +5,8 @@ import json
 import pytest
 from avadm_kube_labels import KEPT, UNREGISTERED, Labels, LabelsError, taint
 
+from tests.unit.fakes.clock import Clock
+
 OURS = ["nvidia.com/gpu=:NoSchedule"]
 GPU = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 OTHERS = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "timeAdded": "2026-11-22T00:00:00Z"}
@@ -41,9 +43,8 @@ class Kubectl:
         return 0, "", ""
 
     def keep(self, labels, taints=(), timeout=60, dry=False):
-        now = [0.0]
-        sleep = lambda seconds: now.append(now.pop() + seconds)  # noqa: E731
-        node = Labels(self, "n", "/k", sleep, lambda: now[0])
+        clock = Clock()
+        node = Labels(self, "n", "/k", clock.sleep, clock)
         return node.keep(labels, [taint(t) for t in taints], timeout, dry)
 
     @property

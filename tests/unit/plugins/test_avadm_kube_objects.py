@@ -18,14 +18,15 @@ LIVE = {**WANTED, "metadata": {"name": "one", **ADDED}}
 
 
 class Kubectl:
-    """kubectl that knows `live`, notes what was applied, and what was removed."""
+    """kubectl that knows `live` and what has a label; notes what was asked, applied and removed."""
 
     def __init__(self, wanted, live, labelled=()):
-        self.wanted, self.live, self.applied = wanted, live, 0
-        self.labelled, self.removed = list(labelled), []
+        self.wanted, self.live, self.labelled = wanted, live, list(labelled)
+        self.asked, self.applied, self.removed = [], 0, []
 
     def __call__(self, argv):
         words = argv[4:]
+        self.asked.append(words)
         if words[0] == "create":
             return 0, "\n".join(json.dumps(one, indent=1) for one in self.wanted), ""
         if words[0] == "get" and "-f" in words:
@@ -37,9 +38,8 @@ class Kubectl:
             self.applied += 1
             return 0, "", ""
         if words[0] == "get" and "-l" in words:
-            assert words[words.index("-l") + 1] == "avadm.io/accounts"
             kinds = {"clusterrolebindings": "ClusterRoleBinding", "rolebindings": "RoleBinding"}
-            found = [one for one in self.labelled if one["kind"] == kinds[words[1]]]
+            found = [one for one in self.labelled if one["kind"] == kinds.get(words[1], one["kind"])]
             return 0, json.dumps({"kind": "List", "items": found}), ""
         if words[0] == "delete":
             self.removed.append(words[1:])
@@ -47,9 +47,13 @@ class Kubectl:
         return 1, "", "the server could not find the requested resource"
 
 
-def objects(wanted, live):
-    run = Kubectl(wanted, live)
-    return Objects(run, "/m.yml", "/k"), run
+def objects(wanted, live, labelled=(), **more):
+    run = Kubectl(wanted, live, labelled)
+    return Objects(run, "/m.yml", "/k", **more), run
+
+
+def thing(kind, name, space="ava-system", **more):
+    return {"kind": kind, "apiVersion": "v1", "metadata": {"name": name, "namespace": space}, **more}
 
 
 def test_what_the_cluster_adds_is_no_difference():
@@ -132,3 +136,56 @@ def test_an_api_that_does_not_answer_is_no_failure_where_only_one_that_does_is_a
     report, reply = module("avadm_kube_objects", env, **given)
     assert bool(report.get("failed")) is not only, reply
     assert (report["changed"], report["differing"]) == (False, []) if only else "refused" in report["msg"]
+
+
+def test_what_a_secret_holds_is_not_told():
+    given, _ = objects(
+        [thing("Secret", "s", data={"key": "bmV3"})], [thing("Secret", "s", data={"key": "b2xk"})]
+    )
+    assert given.differing() == ["Secret ava-system/s, its data differ"]
+
+
+def test_what_anything_else_holds_is_told():
+    given, _ = objects([thing("ConfigMap", "c", data={"a": "1"})], [thing("ConfigMap", "c", data={"a": "2"})])
+    assert given.differing() == ['ConfigMap ava-system/c, data.a: found "2", wanted "1"']
+
+
+def test_objects_with_the_label_that_the_manifest_has_not_are_to_go():
+    prune = {"namespace": "ava-system", "label": "app=ava", "kinds": ["jobs", "deployments"]}
+    others = [thing("Job", "old"), thing("Job", "new")]
+    given, cluster = objects([thing("Job", "new")], [], prune=prune, labelled=others)
+    assert [one["metadata"]["name"] for one in given.stale()] == ["old"]
+    assert ["get", "jobs,deployments", "-n", "ava-system", "-l", "app=ava", "-o", "json"] in cluster.asked
+
+
+def test_nothing_is_removed_where_nothing_is_said_of_it():
+    given, cluster = objects([thing("Job", "new")], [], labelled=[thing("Job", "old")])
+    assert given.stale() == []
+    assert cluster.asked == []
+
+
+def test_bindings_are_looked_for_in_all_namespaces():
+    given, cluster = objects([], [], unbind="avadm.io/accounts")
+    given.stale()
+    assert [
+        "get",
+        "rolebindings",
+        "--all-namespaces",
+        "-l",
+        "avadm.io/accounts",
+        "-o",
+        "json",
+    ] in cluster.asked
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "told"),
+    [
+        ({"a": {}}, {}, None),
+        ({"a": 1}, {"a": 1, "b": 2}, None),
+        ({"a": [1]}, {"a": [1, 2]}, "a: found 2, wanted 1"),
+        ({"a": {"b": 1}}, {"a": {}}, "a.b is missing"),
+    ],
+)
+def test_the_first_difference_is_named(wanted, found, told):
+    assert difference(wanted, found) == told

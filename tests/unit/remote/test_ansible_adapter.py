@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from avadm.cli.progress import Plain
-from avadm.cli.progress_model import Model
+from avadm.cli.progress import Model, Plain
 from avadm.engine.recorder import Recorder
 from avadm.remote import ansible
 from avadm.remote.ansible import AnsibleRunner, PlaybookRun

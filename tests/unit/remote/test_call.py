@@ -21,6 +21,7 @@ from nodeside.disks import report
 from nodeside.doctor import parts
 from nodeside.preflight import facts
 from tests.unit.fakes import nodes
+from tests.unit.fakes.fleet import LocalFleet
 
 
 def works(python):
@@ -31,19 +32,16 @@ INTERPRETERS = [sys.executable, *filter(works, ["python2.7"])]
 QUIET = {"folder": "/nowhere", "verb": "show", "owner": None, "token": ""}
 
 
-class Here:
+class Here(LocalFleet):
     """Nodes that are this machine, whose Python says something of its own before the answer."""
 
     def __init__(self, noise=""):
-        self.noise, self.closed = noise, []
+        super().__init__()
+        self.noise = noise
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         line = f"echo '{self.noise}'; {command}" if self.noise else command
-        done = subprocess.run(["sh", "-c", line], input=stdin, capture_output=True, timeout=timeout)
-        return nodes.answer(node, command, done.stdout.decode(), done.returncode, done.stderr.decode())
-
-    def close(self, names=None):
-        self.closed += names
+        return super().run(node, line, timeout=timeout, stdin=stdin)
 
 
 def run(program, python=sys.executable):
@@ -177,8 +175,8 @@ def test_ctrl_c_closes_what_it_would_wait_for():
             assert closed.wait(20)
             return nodes.answer(node, command, rc=255, error="closed")
 
-        def close(self, names=None):
-            super().close(names)
+        def close(self, nodes=None):
+            super().close(nodes)
             closed.set()
 
     fleet = Silent()

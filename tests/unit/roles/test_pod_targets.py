@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nodeside import pod_targets
+from tests.unit.fakes.clock import Clock
 
 SERVER = "10.0.0.250:6443"
 
@@ -121,24 +122,24 @@ def test_the_file_follows_pods_and_a_watch_goes_on_where_the_last_ended(tmp_path
 
 
 def test_pods_are_listed_again_after_a_while_whatever_the_watch_says(tmp_path):
-    now = [0.0]
+    clock = Clock()
 
     def quiet():
-        now[0] += 100
+        clock.now += 100
         yield from ()
 
     api = Api([pod("a", scrape="true")], *(quiet() for _ in range(10)))
-    pod_targets.follow(api, pod_targets.Targets(str(tmp_path / "pods.json"), SERVER), clock=lambda: now[0])
+    pod_targets.follow(api, pod_targets.Targets(str(tmp_path / "pods.json"), SERVER), clock=clock)
     assert len(api.asked) == 3
 
 
 def test_the_file_is_written_anew_while_nothing_changes_so_that_its_age_tells(tmp_path):
-    now = [0.0]
+    clock = Clock()
     path = tmp_path / "pods.json"
-    targets = pod_targets.Targets(str(path), SERVER, clock=lambda: now[0])
+    targets = pod_targets.Targets(str(path), SERVER, clock=clock)
     inodes = []
     for second in (0, 30, 59, 61):
-        now[0] = second
+        clock.now = second
         targets.write()
         inodes.append(path.stat().st_mtime_ns)
     assert inodes[0] == inodes[1] == inodes[2] < inodes[3]

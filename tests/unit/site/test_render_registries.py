@@ -12,6 +12,7 @@ from avadm.errors import AvadmError
 from avadm.site.model import Site
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import value
+from tests.unit.fakes.sites import node
 
 DOCKER = Path(__file__).parents[3] / "roles/docker"
 CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -19,21 +20,8 @@ CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 @pytest.fixture
 def site() -> Site:
-    return Site.model_validate(
-        {
-            "name": "demo",
-            "network": {"management": "10.0.0.0/24", "domain": "demo.test"},
-            "nodes": [{"name": "m1", "address": "10.0.0.1", "roles": ["etcd", "master"]}],
-            "components": {
-                "kubernetes": {
-                    "registries": [
-                        {"name": "hub.test:5000", "ca": CA, "user": "puller"},
-                        {"name": "open.test"},
-                    ]
-                }
-            },
-        }
-    )
+    registries = [{"name": "hub.test:5000", "ca": CA, "user": "puller"}, {"name": "open.test"}]
+    return sites.site(node("m1", 1, "etcd", "master"), components={"kubernetes": {"registries": registries}})
 
 
 def test_nodes_trust_the_authority_and_pull_as_the_user(site: Site) -> None:

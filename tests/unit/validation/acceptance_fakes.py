@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from avadm_validation.measuring.schedule import make
 from avadm_validation.protocol.model import Report
 
 NOW = 1_795_000_000.0  # the clock of all fake nodes stands still: no pause of this machine becomes a skew
@@ -53,3 +54,8 @@ def sealed(made, checks, folder, **changes):
     about = {"site": "s", "profile": "p", "class_": "lab", "seed": 1, "started": "", "finished": ""}
     digest = made.criteria.digest()
     return made.manifest.seal(Report(**empty, **about, config_hash=digest, checks=checks, **changes), folder)
+
+
+def execute(suite, runner, only=()):
+    """Make the checks of a suite, given by its module ``run``, or those that are named; return their results."""
+    return make(runner, [(suite.session, only)])

@@ -66,10 +66,10 @@ class FakeCache:
         (self.root / "lib" / "botocore" / "__init__.py").write_text("UNSIGNED = None\n")
         (self.root / "lib" / "botocore" / "config.py").write_text("Config = dict\n")
         self.led, self.caches, self.evicts, self.used = True, True, True, 0.9
-        self.folders, self.others, self.silent = set(), set(), set()
+        self.folders, self.silent = set(), set()
         self.spoils = self.loses = ""
         self.holds = 2 * MIB
-        self.change_is_lost = self.object_is_lost = self.mixes = self.immortal = False
+        self.object_is_lost = self.mixes = self.immortal = False
         self.bucket_read_only, self.objects_there, self.cephfs_there = False, True, True
         self.ran, self.hits, self.misses, self.evicted, self.seen = [], 0, 0, 0, {}
 
@@ -105,9 +105,8 @@ class FakeCache:
                 (0, self.page(node, ":19999/" in command)) if node not in self.silent else (0, "# nothing\n")
             )
         if command == "cat /proc/mounts":
-            kind = {True: "fuse.ceph-fuse"}.get(node in self.others, "fuse")
             return 0, "proc /proc proc rw 0 0\n" + (
-                "" if node in self.folders else f"x {self.mount} {kind} rw 0 0\n"
+                "" if node in self.folders else f"x {self.mount} fuse rw 0 0\n"
             )
         if "avadm-alluxio" in command and "free" in command:
             return 0, "freed\n"
@@ -138,8 +137,6 @@ class FakeCache:
         verb = next(w for i, w in enumerate(words) if words[i - 1].endswith("cacheread.py"))
         folder = Path(words[words.index("--dir") + 1])
         name = f"{verb}-{folder.name}"
-        if verb == "make" and "--version 2" in command and self.change_is_lost:
-            return 0, '{"made": 1}'
         if verb == "read":
             self.count(folder)
         kept = self.plant(name, folder, verb)

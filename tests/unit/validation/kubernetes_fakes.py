@@ -23,19 +23,18 @@ class FakeCluster:
     def __init__(self):
         self.api_version = VERSION
         self.kubelets = dict.fromkeys(NODES, VERSION)
-        self.no_image, self.not_ready, self.not_joined, self.no_pod = set(), set(), set(), set()
-        self.cut, self.no_service, self.no_endpoint, self.no_dns = set(), set(), set(), set()
+        self.not_ready, self.cut, self.no_endpoint = set(), set(), set()
         self.ips = {n: f"10.0.{i}.2" for i, n in enumerate(NODES)}
         self.starts = [1.0 + i / 100 for i in range(20)]
         self.names = {"echo": [SERVICE], "heads": list(self.ips.values()), "n2": ["10.2.0.12"]}
         self.wildcard = self.any_host = False
         self.absent_site = 3  # NXDOMAIN
-        self.way_in = self.enforced = self.label_opens = self.guarded = True
+        self.enforced = self.label_opens = self.guarded = True
         self.given, self.service_there = [BALANCED[0]], False
-        self.upgrades = self.takes_back = True
+        self.upgrades = True
         self.stays_open, self.leaks, self.stream_pods = 5, set(), ["stream-0", "stream-1"]
         self.closed = self.opened = self.closed_back = False
-        self.enforced_back = self.own_open = True
+        self.enforced_back = True
         self.cards, self.opens, self.gpu_phase = (
             {"gpus": [0, 1], "one": [2], "none": [], "old": []},
             {},
@@ -48,7 +47,6 @@ class FakeCluster:
         self.neighbour = {"running": {}}
         self.digest = "registry.x:5000/avadm/base@sha256:abc"
         self.volumes, self.limits = FakeVolumes(), FakeApi()
-        self.pressed, self.offers = set(), {}
 
     def target(self, **changes):
         kube = {
@@ -91,13 +89,9 @@ class FakeCluster:
                 " label --overwrite": self.label,
                 "version -o json": lambda n, c: reply({"serverVersion": {"gitVersion": self.api_version}}),
                 "RepoDigests": lambda n, c: reply([self.digest] if self.digest else []),
-                "docker image": lambda n, c: (
-                    {"rc": 1, "stderr": "pull"} if n in self.no_image else '{"id":"x"}\n'
-                ),
+                "docker image": '{"id":"x"}\n',
                 "get serviceaccount": '{"x": 1}',
-                "get nodes": lambda n, c: reply(
-                    {"items": [self.node(x) for x in NODES if x not in self.not_joined]}
-                ),
+                "get nodes": lambda n, c: reply({"items": [self.node(x) for x in NODES]}),
                 "get pod -n avadm-accept-other guarded": lambda n, c: reply(
                     {
                         "spec": {"nodeName": "n1"},
@@ -135,7 +129,7 @@ class FakeCluster:
         return ""
 
     def delete(self, node, command):
-        self.service_there = not self.takes_back
+        self.service_there = False
         return ""
 
     def streamer(self, name):
@@ -147,7 +141,7 @@ class FakeCluster:
 
     def stream(self, job, i):
         if job["kind"] == "websocket":
-            good, there = self.upgrades, self.way_in
+            good, there = self.upgrades, True
         else:
             good, there = True, (self.service_there if job["port"] == 22 else job["port"] in self.leaks)
         echoed = min(self.stays_open, job.get("messages", 3)) if there and good else 0
@@ -173,10 +167,14 @@ class FakeCluster:
     def node(self, name):
         ready = "False" if name in self.not_ready else "True"
         info = {"kubeletVersion": self.kubelets[name], "kubeProxyVersion": self.kubelets[name]}
-        short = "True" if name in self.pressed else "False"
-        conditions = {"OutOfDisk": "False", "MemoryPressure": "False", "DiskPressure": short, "Ready": ready}
+        conditions = {
+            "OutOfDisk": "False",
+            "MemoryPressure": "False",
+            "DiskPressure": "False",
+            "Ready": ready,
+        }
         status = {"conditions": [{"type": k, "status": v} for k, v in conditions.items()], "nodeInfo": info}
-        status |= {**AMOUNTS, "allocatable": self.offers.get(name, AMOUNTS["allocatable"])}
+        status |= AMOUNTS
         return {"metadata": {"name": name}, "status": status}
 
     def pods(self):
@@ -188,7 +186,6 @@ class FakeCluster:
                 "status": {"phase": "Running", "podIP": self.ips[n], "containerStatuses": [state]},
             }
             for n in NODES
-            if n not in self.no_pod
         ]
 
     def memory(self):
@@ -249,22 +246,20 @@ class FakeCluster:
         place = url.split("/")[2].split(":")[0]
         turn = [n for n in NODES if n not in self.no_endpoint]
         if place == VIP:
-            served = self.way_in and (self.any_host or host == "avadm-accept.x.test")
-            return (turn[i % len(turn)], 200) if served else ("", 404 if self.way_in else 0)
+            served = self.any_host or host == "avadm-accept.x.test"
+            return (turn[i % len(turn)], 200) if served else ("", 404)
         if place == SERVICE or place.startswith("echo."):
-            return ("", 0) if node in self.no_service else (turn[i % len(turn)], 200)
+            return turn[i % len(turn)], 200
         if place == GUARDED:
             shut = self.closed and self.enforced and not (self.opened and self.label_opens)
             return ("guarded", 200) if self.guarded and not shut else ("", 0)
         to = next(n for n, ip in self.ips.items() if ip == place)
-        if self.closed_back and (self.enforced_back if node == "guarded" else not self.own_open):
+        if self.closed_back and self.enforced_back and node == "guarded":
             return "", 0
         return ("", 0) if (node, to) in self.cut else (to, 200)
 
     def resolve(self, node, job):
         def one(name):
-            if node in self.no_dns:
-                return {"rcode": -1, "addresses": [], "error": "timed out"}
             found = self.names.get(name.split(".")[0]) or (["10.9.9.9"] if self.wildcard else None)
             absent = self.absent_site if name.endswith(".x.test") else 3
             return {"rcode": 0 if found else absent, "addresses": sorted(found or [])}

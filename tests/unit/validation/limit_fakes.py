@@ -55,14 +55,9 @@ class FakeApi:
     """A good API server; the attributes are what faults change."""
 
     def __init__(self):
-        self.enforced, self.unknown, self.returns, self.miscounts = (
-            {"cpu", "memory", "must"},
-            False,
-            True,
-            False,
-        )
+        self.enforced, self.unknown, self.returns = {"cpu", "memory", "must"}, False, True
         self.forbidden = False
-        self.budget_kept = self.grants = self.leaves = True
+        self.budget_kept = self.grants = True
         self.kept, self.silent = {}, set()
         self.hard, self.quota_pods, self.pods, self.made = {}, {}, {}, 0
 
@@ -103,7 +98,7 @@ class FakeApi:
         sums = {"cpu": 0, "memory": 0}
         for asks in self.quota_pods.values():
             for k, v in asks.items():
-                sums[k] += amount(v) * (2 if self.miscounts else 1)
+                sums[k] += amount(v)
         units = {"cpu": "m", "memory": "Mi"}
         return {f"requests.{k}": f"{v}{units[k]}" if v else "0" for k, v in sums.items()}
 
@@ -146,8 +141,7 @@ class FakeApi:
                 "details": {"causes": [cause]},
             }
         self.made += 1
-        if self.leaves:
-            self.pods.pop(name, None)
+        self.pods.pop(name, None)
         self.pods[f"evict-new{self.made}"] = False
         return 201, {"status": "Success"}
 

@@ -39,7 +39,7 @@ class FakeStore:
         }
         self.quota = {"accepted": 15 << 20, "code": "QuotaExceeded", "readable": True, "quota": 16 << 20}
         self.rates = {"put": 10.0, "get": 20.0, "mixed": 10.0}
-        self.load_errors, self.load_wrong, self.pause_ms = [], 0, 1500
+        self.load_errors, self.pause_ms = [], 1500
         self.during, self.after = "inactive", "active"
         self.users = [
             "lab-ai",
@@ -109,7 +109,7 @@ class FakeStore:
             "done_ms": moments,
             "errors": self.load_errors,
             "hanging": 0,
-            "wrong": self.load_wrong,
+            "wrong": 0,
             "counts": [len(moments)],
         }
 

@@ -55,7 +55,7 @@ class FakeClient(Client):
 
     def group(self, name):
         with self.world.lock:
-            gpu = 0 if self.world.view.forgets else self.world.used(name, "gpu")
+            gpu = self.world.used(name, "gpu")
             used = SimpleNamespace(cpu=self.world.used(name, "cpu"), gpu=gpu)
             quota = SimpleNamespace(**self.world.groups[name]["quota"])
             return SimpleNamespace(name=name, gid=self.world.reading.gid(name), used=used, quota=quota)
@@ -89,8 +89,7 @@ class FakeClient(Client):
         return [SimpleNamespace(name=m) for m in self.world.groups[group]["members"]]
 
     def remove_member(self, group, user):
-        if not self.world.reading.keeps_members:
-            self.world.groups[group]["members"].remove(user)
+        self.world.groups[group]["members"].remove(user)
 
     def delete_group(self, name):
         with self.world.lock:
@@ -113,8 +112,7 @@ class FakeClient(Client):
             world.clock += 0.01
             if "NVIDIA_VISIBLE_DEVICES" in job.get("env", {}) and not world.takes_said_all:
                 raise refusal(422, "variable-reserved")
-            report = world.models.values() if world.told_models is None else world.told_models
-            if model and model not in report and world.refuses_model:
+            if model and model not in world.models.values() and world.refuses_model:
                 raise refusal(422, "gpu-model-unknown")
             run = Run(
                 f"r{len(world.runs)}", self.name, world.charges(world.users[self.name]), job, program(job)

@@ -55,18 +55,17 @@ class FakePlatform:
         self.clock, self.lock, self.runs, self.users, self.groups = 1e9, threading.RLock(), {}, {}, {}
         self.hung, self.dead_since, self.admin_made = set(), {}, False
         self.fresh, self.certificate, self.last_admin = True, True, False
-        self.grace, self.dead_after, self.tells = 30, 165, True
-        self.by_run = self.gpu_anywhere = self.lets_in = False
+        self.tells, self.by_run, self.lets_in = True, False, False
         self.host_of = lambda node: node
         self.rank = lambda free: free
-        self.obeys_node = self.obeys_model = self.refuses_model = True
+        self.obeys_node = self.refuses_model = True
         self.charges = lambda user: user["default"]
         self.moves = self.forgets_quota = self.never_returns = self.double_cards = False
         self.drift = 0
         self.kills_child, self.whole_container, self.starts_again, self.oom = True, False, True, "OOMKilled"
         self.neighbours_die = False
         self.models = dict.fromkeys(GPUS, MODEL)
-        self.told_models, self.ready = None, dict.fromkeys(GPUS, True)
+        self.ready = dict.fromkeys(GPUS, True)
         self.others = Counter()
         self.logs_there = True
         self.reading, self.view = Reading(self), View(self, GPUS)
@@ -165,13 +164,13 @@ class FakePlatform:
         """Whether a run that is to end has ended."""
         dead = [self.dead_since[n] for n in run.nodes.values() if not self._up(n)]
         if dead:
-            run.given_up = run.given_up or self.clock > min(dead) + self.dead_after
+            run.given_up = run.given_up or self.clock > min(dead) + 165
             return run.given_up
         if {f"{run.id}-{i}" for i in range(len(run.nodes))} & self.hung:
             return False
         if self.never_returns:
             return False
-        waits = self.grace if run.program == "deaf" else 2
+        waits = 30 if run.program == "deaf" else 2
         return self.clock > run.stop + waits
 
     def _admit(self, run):
@@ -195,10 +194,8 @@ class FakePlatform:
             nodes = list(PLAIN)
             if named and self.lets_in:
                 nodes = [named]
-        elif self.gpu_anywhere:
-            nodes = list(PLAIN)
         else:
-            wanted = run.spec.get("gpu_model") if self.obeys_model else None
+            wanted = run.spec.get("gpu_model")
             free = {n: GPUS[n] - len(self.taken(n)) for n in GPUS}
             nodes = [
                 n

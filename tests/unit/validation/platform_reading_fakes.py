@@ -17,18 +17,15 @@ class Reading:
         late: seconds that each way's lines take.
         keeps: lines that are there when the pod is gone.
         open_to_all: whether anybody may read a log.
-        page_shows: whether the run's page has a place for its log.
         unmounted, foreign: groups that a container lacks, or sees beside its user's.
         mode: of groups' folders.
         stays: whether a container still has a group that was left.
-        keeps_members: whether nobody leaves a group, though it is answered that one has.
         forgets: whether what one container writes is not there for the next.
     """
 
     def __init__(self, world):
-        self.world, self.late, self.keeps, self.open_to_all, self.page_shows = world, {}, LINES, False, True
+        self.world, self.late, self.keeps, self.open_to_all = world, {}, LINES, False
         self.unmounted, self.foreign, self.mode, self.stays, self.forgets = 0, False, 0o2770, False, False
-        self.keeps_members = False
         self.written = {}
 
     def lines(self, run, way):
@@ -93,7 +90,7 @@ class FakeBrowser:
             self.reading.may(run, self.name)
         except ApiError as refused:
             return (refused.status if self.name else 303), ""
-        return 200, f'logs.js data-run="{run.id}"' if self.reading.page_shows else "nothing"
+        return 200, f'logs.js data-run="{run.id}"'
 
     def follow(self, run):
         found = self.reading.world.runs[run]

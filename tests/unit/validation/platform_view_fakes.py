@@ -14,20 +14,17 @@ class View:
     """A good platform's; its attributes are what faults change.
 
     Attributes:
-        stale: whether panels continue telling what was at first.
         platform_adds: GPUs that the platform believes taken beside those that are.
-        forgets: whether the database charges nothing.
-        lists: whether the form lists nodes; ``form_adds``: free GPUs that it tells too many.
+        form_adds: free GPUs that the form shows too many.
         joined: whether runs have series.
-        labels: labels of series that are other.
         shift: cards by which a series is of another card.
         adds: points that a series is above its exporter.
     """
 
     def __init__(self, world, gpus):
         self.world, self.gpus = world, gpus
-        self.stale, self.platform_adds, self.forgets, self.lists, self.form_adds = False, 0, False, True, 0
-        self.joined, self.labels, self.shift, self.adds = True, {}, 0, 0
+        self.platform_adds = self.form_adds = self.shift = self.adds = 0
+        self.joined = True
 
     def answers(self):
         return {
@@ -48,13 +45,10 @@ class View:
         return "".join(json.dumps({"data": {"result": rows}}) + "\n" for rows in results)
 
     def used(self):
-        return [row({"node": n}, 0 if self.stale else len(self.world.taken(n))) for n in self.gpus]
+        return [row({"node": n}, len(self.world.taken(n))) for n in self.gpus]
 
     def free(self):
-        return [
-            row({"node": n}, k - (0 if self.stale else len(self.world.taken(n))))
-            for n, k in self.gpus.items()
-        ]
+        return [row({"node": n}, k - len(self.world.taken(n))) for n, k in self.gpus.items()]
 
     def runs(self):
         if not self.joined:
@@ -68,7 +62,6 @@ class View:
                     "name": r.name,
                     "node": node,
                     "uuid": uuid(node, card + self.shift),
-                    **self.labels,
                 },
                 (self.works(card + self.shift) + self.adds) / 100,
             )
@@ -82,7 +75,7 @@ class View:
             f'<option value="{n}">{n} ({k - len(self.world.taken(n)) + self.form_adds} GPUs and 3 cores free)</option>'
             for n, k in self.gpus.items()
         ]
-        return "".join(rows) if self.lists else ""
+        return "".join(rows)
 
 
 def row(labels, value):

@@ -1,7 +1,7 @@
 """The cache suite: a good cache passes and verifies, each planted fault is seen, nothing is left behind."""
 
 import pytest
-from acceptance_fakes import sealed
+from acceptance_fakes import execute, sealed
 from cache_fakes import OWNER, FakeCache, clean
 
 from avadm_validation.measuring.extract import compute, facts
@@ -12,7 +12,6 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.alluxio import run
 from avadm_validation.suites.alluxio.checks import CHECKS, PRECONDITIONS
 from tests.controls.cache import FAULTS
-from tests.unit.validation.executing import execute
 
 SMALL = {"size": 1024, "large_size": 4096, "small_size": 512, "large_count": 2, "small_count": 3, "count": 3}
 SHORT = {"settle_s": 0, "more_s": 0.2, "beyond_s": 0.2, "for_s": 0.6, "kill_s": 0.1, "repetitions": 2}
@@ -133,8 +132,3 @@ def test_an_owners_keys_are_in_no_command_line_and_in_no_file_of_the_report(tmp_
     assert texts
     assert not [t for t in texts if OWNER[1] in t]
     assert OWNER[1] not in repr(made.target)
-
-
-@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS)])
-def test_every_check_of_the_cache_has_a_fault(check):
-    assert [f for f in FAULTS if f.check == check]

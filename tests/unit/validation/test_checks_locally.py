@@ -6,9 +6,7 @@ that a planted fault comes out as FAIL.
 
 import json
 import re
-import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from avadm_validation.protocol.judge import judged
 from avadm_validation.suites.storage.checks import fs1, fs2, fs3, fs4, fs5
 from avadm_validation.suites.storage.measure import remove_aside
 from avadm_validation.suites.storage.tools import tool_sources
+from tests.unit.fakes.fleet import LocalFleet
 
 pytestmark = pytest.mark.slow
 
@@ -38,30 +37,22 @@ PARAMS = {
 }  # fmt: skip
 
 
-class LocalFleet:
+class Clients(LocalFleet):
     """Runs every node's commands here; ceph's own are answered from a table. ``after`` acts after a command."""
 
     def __init__(self, after=lambda command: None, answers=None):
+        super().__init__()
         self.after = after
         self.answers = {**MDS, **(answers or {})}
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
-        started = time.time()
         for part, answer in self.answers.items():
             if part in command:
-                return Result(node, command, stdout=answer() if callable(answer) else answer, started=started)
-        done = subprocess.run(
-            ["sh", "-c", command], capture_output=True, text=True, timeout=timeout, check=False
-        )
+                out = answer() if callable(answer) else answer
+                return Result(node, command, stdout=out, started=time.time())
+        done = super().run(node, command, timeout=timeout)
         self.after(command)
-        return Result(
-            node, command, done.returncode, done.stdout, done.stderr, started, time.time() - started
-        )
-
-    def map(self, commands, *, timeout=60.0, stdin=None):
-        with ThreadPoolExecutor(len(commands)) as pool:
-            running = {n: pool.submit(self.run, n, c, timeout=timeout) for n, c in commands.items()}
-            return {n: r.result() for n, r in running.items()}
+        return done
 
 
 @pytest.fixture
@@ -76,7 +67,7 @@ def context(tmp_path, monkeypatch):
     target = Target("s", "p", "lab", CLIENTS, "m", ("m",), mds=("m",), mount=str(tmp_path / "mnt"))
 
     def make(check, fleet=None, **changes):
-        rec = Recorder(fleet or LocalFleet(), tmp_path / "report", check.ID)
+        rec = Recorder(fleet or Clients(), tmp_path / "report", check.ID)
         return Context(target, rec, {**PARAMS, **changes}, "r1", 7, "lab")
 
     return make
@@ -123,7 +114,7 @@ def test_a_removed_file_is_missing(context):
             found = re.search(r"--dir (\S+)", command).group(1)
             Path(f"{found}/r0/c2.0.0000000").unlink(missing_ok=True)
 
-    found = metrics(fs4, context(fs4, LocalFleet(remove)))
+    found = metrics(fs4, context(fs4, Clients(remove)))
     assert (found["missing"].mean, found["missing"].verdict) == (1, "FAIL")
 
 
@@ -137,7 +128,7 @@ def test_changed_content_is_incoherent(context):
                 data[500] ^= 1
                 path.write_bytes(data)
 
-    found = metrics(fs5, context(fs5, LocalFleet(spoil)))
+    found = metrics(fs5, context(fs5, Clients(spoil)))
     assert found["coherence"].verdict == "FAIL"
 
 
@@ -149,7 +140,7 @@ def test_no_two_clients_make_entries_in_one_directory(context, tmp_path):
             seen.update(p.parent for p in Path(tmp_path / "mnt").rglob("0*"))
 
     # Three interpreters must be up before the window ends, on a busy machine too.
-    metrics(fs1, context(fs1, LocalFleet(look), lead_s=2.0, fill_s=3.0, max_files=50))
+    metrics(fs1, context(fs1, Clients(look), lead_s=2.0, fill_s=3.0, max_files=50))
     assert seen and all(p.parent.name in CLIENTS for p in seen)
 
 
@@ -161,7 +152,7 @@ def growing(monkeypatch, tmp_path, size, strays=lambda: 0):
         files = sum(p.is_file() for p in (tmp_path / "mnt").rglob("0*"))
         return json.dumps({"pool": {"bytes": size(files)}})
 
-    return LocalFleet(
+    return Clients(
         answers={
             "cache status": caches,
             "perf dump": lambda: json.dumps({"mds_cache": {"num_strays": strays()}}),

@@ -7,7 +7,7 @@ import math
 import pytest
 from limit_fakes import FakeApi, tool
 
-from avadm_validation.suites.kubernetes.extract_limits import kube_other_limits
+from avadm_validation.suites.kubernetes.extract import kube_other_limits
 
 TRIES = {
     "deployment": {},

@@ -5,7 +5,7 @@ import shlex
 from functools import partial
 
 import pytest
-from acceptance_fakes import sealed
+from acceptance_fakes import execute, sealed
 from kubernetes_fakes import FakeCluster
 
 from avadm_validation.measuring.extract import compute, facts
@@ -16,7 +16,6 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.kubernetes import cluster, run
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
 from tests.controls.kubernetes import FAULTS
-from tests.unit.validation.executing import execute
 
 EFFORTS = Runner.efforts
 
@@ -133,11 +132,6 @@ def test_a_planted_fault_is_seen(tmp_path, fault):
     assert check.remedy
     if fault.check == PRECONDITIONS.ID:
         assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
-
-
-@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS)])
-def test_every_check_has_a_fault(check):
-    assert [f for f in FAULTS if f.check == check]
 
 
 def test_what_the_site_has_not_is_left_out_with_a_note_or_not_run_when_asked_for(tmp_path):

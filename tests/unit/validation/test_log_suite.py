@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from acceptance_fakes import execute
 from log_fakes import FakeLogs
 
 from avadm_validation.measuring.extract import compute
@@ -13,7 +14,6 @@ from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.logs import run
 from avadm_validation.suites.logs.run import CHECKS
 from tests.controls.logs import FAULTS
-from tests.unit.validation.executing import execute
 
 WROTE = ["m comp1 1 100.5\nm comp1 2 101.5\n", "m stor1 1 100.0\n"]
 ALL = {"m comp1 1 100.5": 2.0, "m comp1 2 101.5": 3.5, "m stor1 1 100.0": 1.0}

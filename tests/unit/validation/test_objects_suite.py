@@ -4,7 +4,7 @@ import json
 from functools import partial
 
 import pytest
-from acceptance_fakes import sealed
+from acceptance_fakes import execute, sealed
 from objects_fakes import KEYS, LIMITED, FakeStore
 
 from avadm_validation.measuring.extract import compute, facts
@@ -15,7 +15,6 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.objects import run
 from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS, client_compat
 from tests.controls.objects import FAULTS
-from tests.unit.validation.executing import execute
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import json
 from functools import partial
 
 import pytest
-from acceptance_fakes import sealed
+from acceptance_fakes import execute, sealed
 from platform_client_fakes import FakeClient
 from platform_fakes import GPUS, FakePlatform
 
@@ -19,7 +19,6 @@ from avadm_validation.registry import criteria
 from avadm_validation.suites.platform import log_readers, platform_client, polling, run, tenant
 from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS, ot1, ot2
 from tests.controls.platform import FAULTS
-from tests.unit.validation.executing import execute
 
 report = partial(sealed, suite="platform", effort="quick")
 EFFORTS = Runner.efforts

@@ -7,14 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from acceptance_fakes import FakeFleet
+from acceptance_fakes import FakeFleet, execute
 from test_suite_runner import EFFORTS, OK, answers, measured, suite, with_check
 
 from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.storage import run
 from avadm_validation.suites.storage.guard import STOP
-from tests.unit.validation.executing import execute
 
 HELD = {
     "status": "HEALTH_WARN",

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from acceptance_fakes import FakeFleet
+from acceptance_fakes import FakeFleet, execute
 from test_suite_runner import answers, measured, suite, with_check
 
 from avadm_validation import data
@@ -13,7 +13,6 @@ from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.storage import run
 from avadm_validation.suites.storage.space import bench_clients, fill_limit, most_files, needed, size_of
-from tests.unit.validation.executing import execute
 
 STORAGE = "avadm_validation.suites.storage"
 ROOM = Target("s", "p", "site", tuple(f"c{i}" for i in range(216)), "m", ("m",))

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from acceptance_fakes import NOW, FakeFleet, sealed
+from acceptance_fakes import NOW, FakeFleet, execute, sealed
 
 from avadm_validation import data
 from avadm_validation.measuring.context import MeasureError, Outcome
@@ -16,7 +16,6 @@ from avadm_validation.protocol.load import Machine
 from avadm_validation.protocol.model import Criterion, Metric, Report, Sample, Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.storage import run
-from tests.unit.validation.executing import execute
 
 OK = {
     "health": {"status": "HEALTH_OK"},

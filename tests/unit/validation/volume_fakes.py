@@ -14,7 +14,7 @@ class FakeVolumes:
 
     def __init__(self):
         self.classes, self.marked = ["cephfs", "rbd", "local"], ["cephfs"]
-        self.unbound, self.spoiled, self.kept, self.together = set(), set(), set(), set()
+        self.unbound, self.spoiled, self.together = set(), set(), set()
         self.let_in = self.mounted_twice = self.silent = False
         self.claims, self.pods = {}, {}
 
@@ -23,9 +23,7 @@ class FakeVolumes:
         return {
             "get storageclasses": lambda n, c: said([self.klass(k) for k in self.classes]),
             "get persistentvolumeclaims": lambda n, c: said([self.claim(k) for k in self.claims]),
-            "-o name --ignore-not-found": lambda n, c: "".join(
-                f"persistentvolumes/pvc-{k}\n" for k in MODES if f"pvc-{k}" in c and k in self.kept
-            ),
+            "-o name --ignore-not-found": "",
             "get persistentvolumes": lambda n, c: said([self.volume(k) for k in MODES if f"pvc-{k}" in c]),
             "app=volume": lambda n, c: said([self.pod(p) for p in self.pods]),
             "get events": lambda n, c: said([] if self.silent else [self.event()]),

@@ -13,23 +13,20 @@ import pytest
 
 from ava.cli import runs
 from ava.operator.reconciler import Reconciler
+from tests.unit.fakes.clock import Clock
 
 ROOT = Path(__file__).parents[4]
 
 
 def test_a_run_that_is_about_to_start_is_looked_at_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]
+    clock = Clock()
     looks: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        clock[0] += seconds
-
-    monkeypatch.setattr(runs.time, "sleep", sleep)
-    monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(runs.time, "sleep", clock.sleep)
+    monkeypatch.setattr(runs.time, "monotonic", clock)
 
     def run(_: str) -> SimpleNamespace:
-        looks.append(clock[0])
-        state = "running" if clock[0] > 60 else "starting"
+        looks.append(clock.now)
+        state = "running" if clock.now > 60 else "starting"
         return SimpleNamespace(id="r1", name="hello", state=state, reason="")
 
     ava = SimpleNamespace(run=run, watch=lambda id: iter([run(id)]), pods=lambda _: [])

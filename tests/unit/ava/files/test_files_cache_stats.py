@@ -12,6 +12,7 @@ from ava.files.cache_stats import CacheStats, NotReported, amount
 from ava.kube.access import Access
 from ava.kube.client import Client
 from tests.unit.ava.db.world import NOW, later
+from tests.unit.fakes.clock import Clock
 
 MIB = 2**20
 SPACE = "ava-system"
@@ -94,14 +95,14 @@ def master():
 def looked(world, master, *, services=("cache-0",), at=NOW, again=None, source=None):
     """Look once, and once more at ``again``; return the id of the data set."""
     id = world.db.data_sets.create("ann", "faces", source or {"kind": "cache", "path": "s3/faces"}, NOW).id
-    clock = [at]
+    clock = Clock(at)
 
     async def go():
         async with master.serve() as client:
-            it = CacheStats(world.db, client, SPACE, services, lambda: clock[0])
+            it = CacheStats(world.db, client, SPACE, services, clock)
             await it.look()
             if again is not None:
-                clock[0] = again
+                clock.now = again
                 await it.look()
 
     asyncio.run(go())

@@ -11,6 +11,7 @@ from ava.kube.errors import Fenced
 from ava.kube.leader import Leader, Lease
 from ava.kube.resources import CONFIG_MAPS, NAMESPACES
 from tests.unit.ava.kube.fake_api import FakeApi, Fault
+from tests.unit.fakes.clock import Clock
 
 LEASE = Lease(length=1.0, margin=0.4, every=0.1)
 
@@ -136,13 +137,13 @@ def test_a_server_that_is_away_for_less_than_the_lease_costs_no_lead():
 
 def test_writes_are_refused_before_the_lease_ends_whatever_the_work_does():
     async def test(here, one, two):
-        clock = [100.0]
-        leader = Leader(one, "x", "lock", "a", LEASE, clock=lambda: clock[0])
+        clock = Clock(100.0)
+        leader = Leader(one, "x", "lock", "a", LEASE, clock=clock)
         with pytest.raises(Fenced):
             await leader.client.create(CONFIG_MAPS, {"metadata": {"name": "before"}}, "x")
         assert await leader._try()
         await leader.client.create(CONFIG_MAPS, {"metadata": {"name": "led"}}, "x")
-        clock[0] += LEASE.length - LEASE.margin + 0.01
+        clock.now += LEASE.length - LEASE.margin + 0.01
         with pytest.raises(Fenced):
             await leader.client.create(CONFIG_MAPS, {"metadata": {"name": "after"}}, "x")
         assert {t["metadata"]["name"] for t in here.api.all("configmaps")} == {"lock", "led"}
@@ -168,15 +169,15 @@ def test_a_contender_does_not_believe_the_clocks_of_others():
     """What the record says of times is not looked at: it has to stay the same for a whole lease by the own clock."""
 
     async def test(here, one, two):
-        clock = [0.0]
+        clock = Clock()
         first = Leader(one, "x", "lock", "a", LEASE)
-        second = Leader(two, "x", "lock", "b", LEASE, clock=lambda: clock[0])
+        second = Leader(two, "x", "lock", "b", LEASE, clock=clock)
         assert await first._try()
-        clock[0] = 1e9
+        clock.now = 1e9
         assert not await second._try()
-        clock[0] += LEASE.length - 0.01
+        clock.now += LEASE.length - 0.01
         assert not await second._try()
-        clock[0] += 0.02
+        clock.now += 0.02
         assert await second._try()
 
     world(test)

@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 
 from ava.operator.request_load import WINDOW, RequestLoad, counts
+from tests.unit.fakes.clock import Clock
 
 RUN = SimpleNamespace(id="r1", group="vision")
 NAME = "ava-vision_run-r1-serve_80@kubernetes"
@@ -20,16 +21,9 @@ process_open_fds 12
 """
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(100.0)
 
 
 def say(load, clock, *seconds):

@@ -8,7 +8,7 @@ from ava.domain import labels
 from ava.domain.placement.model import Requirement, Taint, Toleration
 from ava.domain.resources import Resources
 from ava.scheduler import cluster_reader
-from ava.scheduler.quantity import quantity
+from ava.scheduler.cluster_reader import quantity
 from tests.unit.ava.scheduler.builders import node, pod
 
 

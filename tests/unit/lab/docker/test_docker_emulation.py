@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.lab.docker import emulation, nodefiles
-from avadm.lab.docker.client import Docker
-from avadm.lab.folder import Folder
-from avadm.lab.layout import Config, nodes
+from avadm_lab.docker import emulation, nodefiles
+from avadm_lab.docker.client import Docker
+from avadm_lab.folder import Folder
+from avadm_lab.layout import Config, nodes
 from tests.unit.fakes.roles import program
 from tests.unit.fakes.running import sh, stub
 from tests.unit.lab.fakes import FakeProc

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
-from avadm.lab.docker import engine as module
-from avadm.lab.docker.engine import Engine
-from avadm.lab.process import LocalProc, end, start_ticks
+from avadm_lab.docker import engine as module
+from avadm_lab.docker.engine import Engine
+from avadm_lab.process import LocalProc, end, start_ticks
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 

@@ -1,7 +1,7 @@
 import pytest
 
-from avadm.lab.docker import engine_flags
-from avadm.lab.docker.client import Docker
+from avadm_lab.docker import engine_flags
+from avadm_lab.docker.client import Docker
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 

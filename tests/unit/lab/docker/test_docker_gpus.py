@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from avadm.artifacts import provide
-from avadm.artifacts.manifest import named
 from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm.findings import Finding
-from avadm.lab.docker import emulation, gpus
-from avadm.lab.docker.client import Docker
-from avadm.lab.layout import Config, nodes
+from avadm_lab.docker import emulation, gpus
+from avadm_lab.docker.client import Docker
+from avadm_lab.layout import Config, nodes
 from tests.unit.lab.fakes import FakeProc, Said
 
 SOURCE = Path(gpus.__file__).parents[1] / "gpu"
@@ -18,8 +17,7 @@ NODES = {n.name: n for n in nodes(Config(masters=1))}
 
 
 def test_the_recipe_lies_with_the_lab():
-    (artifact,) = named((gpus.ARTIFACT,))
-    assert artifact.folder == SOURCE
+    assert gpus.ARTIFACT.folder == SOURCE
     assert (SOURCE / "recipe.yml").is_file()
 
 
@@ -48,12 +46,11 @@ def test_a_build_that_fails_is_noted_and_the_lab_goes_on(tmp_path, monkeypatch):
 
 
 def test_what_was_built_is_used_again(tmp_path, monkeypatch):
-    store, (artifact,) = ArtifactStore(tmp_path), named((gpus.ARTIFACT,))
-    asked = []
+    store, asked = ArtifactStore(tmp_path), []
 
     def built(self, artifacts, jobs):
         asked.append(artifacts)
-        folder = store.folder(artifact)
+        folder = store.folder(gpus.ARTIFACT)
         folder.mkdir(parents=True)
         (folder / "gpu-stand-in").write_text("x")
         return [], []
@@ -64,8 +61,8 @@ def test_what_was_built_is_used_again(tmp_path, monkeypatch):
         "state",
         lambda self, a, deep=False: ArtifactState.PRESENT if asked else ArtifactState.ABSENT,
     )
-    assert gpus.program(Said(), store) == store.folder(artifact) / "gpu-stand-in"
-    assert gpus.program(Said(), store) == store.folder(artifact) / "gpu-stand-in"
+    assert gpus.program(Said(), store) == store.folder(gpus.ARTIFACT) / "gpu-stand-in"
+    assert gpus.program(Said(), store) == store.folder(gpus.ARTIFACT) / "gpu-stand-in"
     assert len(asked) == 1
 
 

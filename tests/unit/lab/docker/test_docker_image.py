@@ -5,10 +5,10 @@ from typing import get_args
 
 import pytest
 
-from avadm.lab.docker import image
-from avadm.lab.docker.client import Docker
-from avadm.lab.layout import Config
 from avadm.site import profile
+from avadm_lab.docker import image
+from avadm_lab.docker.client import Docker
+from avadm_lab.layout import Config
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 

@@ -1,5 +1,5 @@
-from avadm.lab.docker import inotify
-from avadm.lab.layout import Config, nodes
+from avadm_lab.docker import inotify
+from avadm_lab.layout import Config, nodes
 
 LAB = nodes(Config(masters=1))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from avadm.lab.docker.loop_devices import Loops, number
+from avadm_lab.docker.loop_devices import Loops, number
 from tests.unit.lab.fakes import FakeLoops, FakeProc
 
 

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm.lab.docker import engine_flags, machine
-from avadm.lab.docker.machine import DockerDriver
-from avadm.lab.driver import MachineState
-from avadm.lab.folder import Folder
-from avadm.lab.layout import Config, nodes
+from avadm_lab.docker import engine_flags, machine
+from avadm_lab.docker.machine import DockerDriver
+from avadm_lab.driver import MachineState
+from avadm_lab.folder import Folder
+from avadm_lab.layout import Config, nodes
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeLoops, FakeProc, Said
 

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from avadm.lab.docker import network
-from avadm.lab.docker.client import Docker
-from avadm.lab.layout import Config
+from avadm_lab.docker import network
+from avadm_lab.docker.client import Docker
+from avadm_lab.layout import Config
 from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from avadm.lab.vm import disk, fleet, site_trial
 from avadm.site.load import DRAFT, load
+from avadm_lab.vm import disk, fleet, site_trial
 
 
 def test_the_site_file_is_a_draft_until_its_disks_are_approved(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from avadm.lab.process import CompletedCommand
-from avadm.lab.vm import image, machine, trial
 from avadm.site import profile
 from avadm.site.load import SiteFile
+from avadm_lab.process import CompletedCommand
+from avadm_lab.vm import image, machine, trial
 from tests.unit.fakes import sites
 
 

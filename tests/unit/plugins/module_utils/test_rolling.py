@@ -4,6 +4,7 @@ import pytest
 from ansible.module_utils import avadm_daemon as module
 from ansible.module_utils.avadm_health import Health
 
+from tests.unit.fakes.clock import Clock
 from tests.unit.fakes.roles import ROLES, read, service, value, variables
 from tests.unit.plugins.module_utils.test_avadm_daemon import Systemd, conf, daemon  # noqa: F401  a fixture
 
@@ -44,7 +45,7 @@ def test_what_runs_is_not_interrupted_while_a_peer_is_bad(tmp_path, restart, rel
 
 
 def test_health_is_waited_for_and_told_where_it_does_not_come():
-    bad, now = {"b": 2, "c": 99}, [0.0]
+    bad, clock = {"b": 2, "c": 99}, Clock()
 
     def run(argv, handle_exceptions=True):
         if argv[0] == "missing":
@@ -53,12 +54,11 @@ def test_health_is_waited_for_and_told_where_it_does_not_come():
         return (1, "", "refused") if left >= 0 else (0, "", "")
 
     def wait(places, timeout):
-        sleep = lambda s: now.append(now.pop() + s)  # noqa: E731
-        return Health(run, ["ask"]).awaited(places, timeout, sleep, lambda: now[0])
+        return Health(run, ["ask"]).awaited(places, timeout, clock.sleep, clock)
 
     assert wait(["a", "b"], 10) is None
     assert wait(["a", "c"], 10) == "`ask c`: refused"
-    assert now[0] == 12
+    assert clock.now == 12
     assert Health(run, ["missing"]).trouble("a") == "`missing a`: no such file"
 
 

@@ -3,6 +3,8 @@
 import pytest
 from avadm_kube_absent import Absent, AbsentError
 
+from tests.unit.fakes.clock import Clock
+
 
 class Cluster:
     """kubectl with objects that go some looks after they were deleted."""
@@ -50,10 +52,6 @@ def test_a_dry_run_removes_nothing():
 
 def test_what_does_not_go_is_told():
     given, _ = absent({"ava-system": ["ns/ava-system"]}, lasts=1000)
-    now = [0.0]
-
-    def later(seconds):
-        now[0] += seconds
-
+    clock = Clock()
     with pytest.raises(AbsentError, match="still there after 5 s"):
-        given.remove(["namespace ava-system"], 5, clock=lambda: now[0], sleep=later)
+        given.remove(["namespace ava-system"], 5, clock=clock, sleep=clock.sleep)

@@ -5,6 +5,8 @@ import json
 import pytest
 from avadm_kube_ready import Ready, ReadyError, wait
 
+from tests.unit.fakes.clock import Clock
+
 
 class Cluster:
     """kubectl: what it has by kind and name, and what pods' containers have said."""
@@ -61,7 +63,7 @@ def test_a_job_that_has_failed_is_not_waited_for():
 
 
 def test_what_takes_too_long_is_told_with_what_its_pods_say():
-    given, now = ready(job_migrate={"status": {}}), [0.0]
+    given = ready(job_migrate={"status": {}})
     waits = {
         "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
         "name": "migrate",
@@ -77,11 +79,9 @@ def test_what_takes_too_long_is_told_with_what_its_pods_say():
     ]
     given.run.said = "no pg_hba.conf entry\n"
 
-    def later(seconds):
-        now[0] += seconds
-
+    clock = Clock()
     with pytest.raises(ReadyError, match="job migrate is not done"):
-        wait(given, ["migrate"], [], 5, clock=lambda: now[0], sleep=later)
+        wait(given, ["migrate"], [], 5, clock=clock, sleep=clock.sleep)
     report = given.pods(["migrate"])
     assert report == [
         "migrate-x: 0/4 nodes are available",

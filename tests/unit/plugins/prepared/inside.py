@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,10 +21,10 @@ from avadm.checks.preflight import CHECKS, judge
 from avadm.disks.approvals import approvals as approvals_of
 from avadm.disks.nodes import Disk, ask
 from avadm.disks.zap import target
-from avadm.remote.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
 from nodeside.disks import report
+from tests.unit.fakes.fleet import LocalFleet
 from tests.unit.fakes.running import play, stub
 from tests.unit.plugins import sparse
 
@@ -247,21 +246,6 @@ def role(folder, names):
         raise RuntimeError(done.stdout + done.stderr)
     reply = json.loads(answer.read_text()) if answer.exists() else {"msg": ""}
     return reply, (folder / "calls").read_text().splitlines()
-
-
-class LocalFleet:
-    """The node is this machine: what would go over ssh runs here."""
-
-    def run(self, node, command, *, timeout=60.0, stdin=None):
-        started = time.time()
-        done = subprocess.run(
-            ["sh", "-c", command], input=stdin, capture_output=True, timeout=timeout, check=False
-        )
-        texts = done.stdout.decode(), done.stderr.decode()
-        return Result(node, command, done.returncode, *texts, started, time.time() - started)
-
-    def close(self, nodes=None):
-        pass
 
 
 def preflight(folder, names):

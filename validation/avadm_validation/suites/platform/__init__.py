@@ -3,11 +3,8 @@
 # They register the functions that reports name.
 from avadm_validation.suites.platform import (  # noqa: F401
     extract,
-    extract_charges,
-    extract_folders,
     extract_isolation,
     extract_logs,
-    extract_memory,
     extract_stops,
     extract_view,
 )

@@ -10,7 +10,7 @@ from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.kubernetes.extract_limits import quantity
+from avadm_validation.suites.kubernetes.extract import quantity
 
 ID = "K-EVICT"
 TITLE = ("Kubernetes: evictions keep to budgets; reservations of nodes", "Kubernetes:驱逐遵守预算,节点预留")

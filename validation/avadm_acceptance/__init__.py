@@ -1,0 +1,1 @@
+"""Acceptance at a site: `avadm accept`, what it measures there, and the report. A distribution of its own, avadm-acceptance."""
