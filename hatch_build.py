@@ -23,7 +23,7 @@ CONTENT = (
     "distributions",
     "docs",
     "inventory",
-    "nodeside",
+    "avadm_node",
     "playbooks",
     "plugins",
     "roles",

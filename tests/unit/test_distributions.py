@@ -178,8 +178,8 @@ def test_a_wheel_has_what_git_has_and_what_is_generated(wheels):
     assert "inventory/stray.vault-pass" not in found
     assert "inventory/small.yml" in found
     assert "roles/grafana/files/dashboards/fleet.json" in found
-    # The link of module_utils to nodeside is followed.
-    assert "plugins/module_utils/nodeside/lock.py" in found
+    # The link of module_utils to avadm_node is followed.
+    assert "plugins/module_utils/avadm_node/probes/lock.py" in found
     assert {f"avadm/content/{n}" for n in found} <= names(wheels[ROOT.name])
 
 
@@ -219,7 +219,7 @@ def imported(files) -> set[str]:
                 found.add(node.module.split(".")[0])
             elif isinstance(node, ast.Import):
                 found |= {a.name.split(".")[0] for a in node.names}
-    ours = {"avadm", "avadm_validation", "nodeside", "ava", "_typeshed"}
+    ours = {"avadm", "avadm_validation", "avadm_node", "ava", "_typeshed"}
     return found - set(sys.stdlib_module_names) - ours
 
 

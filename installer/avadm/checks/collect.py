@@ -18,7 +18,7 @@ from avadm.remote.fleet import Fleet, Result
 from avadm.site import internet
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
-from nodeside.preflight import facts as asking
+from avadm_node.probes.preflight import facts as asking
 
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
 TRIES = 3  # of measuring a clock again, in each pass

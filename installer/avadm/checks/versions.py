@@ -14,7 +14,7 @@ from avadm.findings import Finding
 from avadm.remote.call import ask, mapping
 from avadm.remote.fleet import Fleet
 from avadm.site.model import Node, Site
-from nodeside import versions
+from avadm_node.probes import versions
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile

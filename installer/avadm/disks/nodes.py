@@ -14,7 +14,7 @@ from avadm.remote import call as asking
 from avadm.remote.call import Answer, Function
 from avadm.remote.fleet import Fleet
 from avadm.site.model import Node, Site
-from nodeside.disks import report
+from avadm_node.probes.disks import report
 
 TIMEOUT = 600.0  # seconds; each blank disk is read for 96 MiB
 
@@ -25,7 +25,7 @@ class Disk:
 
     Attributes:
         node: the node's name.
-        report: what nodeside's disks.report.every said of it.
+        report: what avadm_node's disks.report.every said of it.
     """
 
     node: str
@@ -83,7 +83,7 @@ class Disk:
 def ask(
     fleet: Fleet, python: str, node: str, function: Function, given: object, timeout: float = TIMEOUT
 ) -> Any:
-    """Have a function of nodeside run on a node and return its answer.
+    """Have a function of avadm_node run on a node and return its answer.
 
     Raises:
         AvadmError: the node cannot be reached, or gave no answer.

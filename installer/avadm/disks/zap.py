@@ -17,7 +17,7 @@ from avadm.remote.fleet import Fleet
 from avadm.site.model import Site
 from avadm.state import summary
 from avadm.state.run_folder import RunFolder, write_atomic
-from nodeside.disks import zap
+from avadm_node.probes.disks import zap
 
 NO_STORE = 66
 """Exit status of a node without a monitor's store."""
@@ -29,7 +29,7 @@ CONFIG = "/etc/ceph/ceph.conf"
 
 
 def target(disk: Disk) -> dict[str, Any]:
-    """Return what names a disk to nodeside's zap: it must still be that one when it is erased."""
+    """Return what names a disk to avadm_node's zap: it must still be that one when it is erased."""
     report = disk.report
     if not report["approval"]:
         raise AvadmError(_refusal(disk, report["reasons"]))

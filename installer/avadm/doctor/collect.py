@@ -16,7 +16,7 @@ from avadm.remote.call import Answer, Told, ask
 from avadm.remote.fleet import Fleet
 from avadm.remote.redact import Redactor
 from avadm.site.load import SiteFile
-from nodeside.doctor import parts
+from avadm_node.probes.health import parts
 
 TIMEOUT = 90.0
 """Seconds for a node's whole answer: more than its slowest part may take."""

@@ -22,7 +22,7 @@ from avadm.site.load import SiteFile
 KUBE = ("master", "worker")
 
 QUESTIONS: tuple[Probe, ...] = tuple(q for c in COMPONENTS for q in c.questions)
-"""A new kind of question: one line in its component, and a function of that name in a module of nodeside/doctor."""
+"""A new kind of question: one line in its component, and a function of that name in a module of avadm_node/probes/health."""
 CERTIFICATES = sorted({pattern for c in COMPONENTS for pattern in c.certificates})
 """Patterns of the files with certificates that avadm writes on nodes."""
 

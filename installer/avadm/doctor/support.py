@@ -20,7 +20,7 @@ from avadm.remote.fleet import Fleet
 from avadm.site.load import SiteFile
 from avadm.state.run_folder import list_runs
 from avadm.state.site_state import state_folder
-from nodeside import support
+from avadm_node.probes import support
 
 TIMEOUT = 180.0
 """Seconds for a node's journal and configurations."""

@@ -1,4 +1,4 @@
-"""Cordoning and draining nodes: what kubectl on a master does (nodeside/kube/drain.py), for several nodes."""
+"""Cordoning and draining nodes: what kubectl on a master does (avadm_node/probes/kube/drain.py), for several nodes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from avadm.findings import Finding
 from avadm.remote import access
 from avadm.remote.call import ask, mapping
 from avadm.remote.fleet import Fleet
-from nodeside.kube import drain
+from avadm_node.probes.kube import drain
 
 CALL_S = 120.0  # what calls of kubectl may take together; those that wait have their own seconds besides
 
@@ -37,7 +37,7 @@ class Masters:
             do: ``look``, ``cordon``, ``uncordon`` or ``drain``.
             names: the nodes.
             wait: seconds that it may take beside the calls' own.
-            given: what else nodeside's kube.drain.answer takes.
+            given: what else avadm_node's kube.drain.answer takes.
 
         Raises:
             AvadmError: no master could be asked, or the last one asked could not do it.

@@ -1,4 +1,4 @@
-"""PostgreSQL's nodes, asked about backups: `avadm-database` of nodeside/database runs there and answers JSON."""
+"""PostgreSQL's nodes, asked about backups: `avadm-database` of avadm_node/agents/database runs there and answers JSON."""
 
 from __future__ import annotations
 

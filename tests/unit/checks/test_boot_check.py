@@ -6,7 +6,7 @@ import pytest
 
 from avadm.checks.preflight import boot
 from avadm.site import profile
-from nodeside.preflight import machine
+from avadm_node.probes.preflight import machine
 from tests.unit.fakes import sites
 
 V1 = ["cpu", "cpuacct", "cpuset", "memory"]

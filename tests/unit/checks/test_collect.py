@@ -11,7 +11,7 @@ import pytest
 from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS
 from avadm.checks.versions import collect as collect_versions
-from nodeside.preflight import devices
+from avadm_node.probes.preflight import devices
 from tests.unit.fakes.nodes import answer, given
 
 

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from nodeside.preflight import net
-from nodeside.preflight.net import FULL, ROUNDS, Pinger
+from avadm_node.probes.preflight import net
+from avadm_node.probes.preflight.net import FULL, ROUNDS, Pinger
 
 PEERS = [{"address": "10.0.0.2", "size": 9000}, {"address": "10.0.0.3", "size": 9000}]
 

@@ -7,7 +7,7 @@ from avadm.checks.base import Clock, worst
 from avadm.checks.preflight import CHECKS, judge
 from avadm.site import profile
 from avadm.site.model import CheckId
-from nodeside.preflight import machine
+from avadm_node.probes.preflight import machine
 from tests.controls.preflight import ANSWERS, VOLUME
 
 

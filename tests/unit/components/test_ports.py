@@ -9,7 +9,7 @@ from avadm.checks.preflight.ports import ours
 from avadm.components.catalog import COMPONENTS, taken
 from avadm.components.monitoring.variables_kubernetes import JOBS
 from avadm.site.model import Site
-from nodeside.preflight import machine
+from avadm_node.probes.preflight import machine
 
 ROLES = Path(__file__).parents[3] / "roles"
 OF_ROLE = {

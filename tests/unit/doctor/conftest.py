@@ -7,7 +7,7 @@ import pytest
 from avadm.lab.layout import Config, nodes
 from avadm.lab.sitefile import text
 from avadm.site.load import load
-from nodeside.doctor import parts, system
+from avadm_node.probes.health import parts, system
 from tests.unit.fakes.cli import called
 
 __all__ = ["called"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nodeside.doctor import network, signals
+from avadm_node.probes.health import network, signals
 
 TAKES, TAKES_NOT = f"{signals.TERM:016x}", f"{0:016x}"
 READY = "print('ready', flush=True); "

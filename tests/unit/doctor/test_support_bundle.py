@@ -17,7 +17,7 @@ from avadm.doctor.redaction import Cleaner, secrets_of
 from avadm.errors import AvadmError
 from avadm.site.load import load
 from avadm.site.vault import Vault
-from nodeside.support import extracts
+from avadm_node.probes.support import extracts
 from tests.unit.doctor.healthy import data
 from tests.unit.fakes.nodes import answer, called
 

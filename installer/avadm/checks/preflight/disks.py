@@ -1,4 +1,4 @@
-"""Approved devices exist, are what the site file says, and are proven blank or are our OSDs (nodeside/disks)."""
+"""Approved devices exist, are what the site file says, and are proven blank or are our OSDs (avadm_node/probes/disks)."""
 
 from __future__ import annotations
 

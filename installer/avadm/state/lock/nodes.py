@@ -12,7 +12,7 @@ from avadm.remote.access import findings
 from avadm.remote.call import ask, mapping
 from avadm.remote.fleet import Fleet
 from avadm.state.site_state import SiteState
-from nodeside import lock
+from avadm_node.probes import lock
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
@@ -110,7 +110,7 @@ class LockNodes:
         token: str = "",
         nodes: Collection[str] | None = None,
     ) -> Seen:
-        """Do one verb of nodeside's lock on all nodes at once, each in one round trip."""
+        """Do one verb of avadm_node's lock on all nodes at once, each in one round trip."""
         params = {"folder": self.folder, "verb": verb, "owner": owner, "token": token}
         given = dict.fromkeys(self.names if nodes is None else nodes, params)
         seen = Seen()

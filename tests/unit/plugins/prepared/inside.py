@@ -25,7 +25,7 @@ from avadm.disks.zap import target
 from avadm.remote.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
-from nodeside.disks import report
+from avadm_node.probes.disks import report
 from tests.unit.fakes.running import play, stub
 from tests.unit.plugins import sparse
 
@@ -290,7 +290,7 @@ def preflight(folder, names):
 
 def zaps():
     """Return what forbids to erase each used device, and what came of erasing some that nobody uses."""
-    from ansible.module_utils.nodeside.disks import zap
+    from ansible.module_utils.avadm_node.probes.disks import zap
 
     fleet, node = LocalFleet(), SimpleNamespace(devices=[], vars={})
     site = SimpleNamespace(extra_vars={"ceph_osd_min_bytes": SIZE}, nodes=[])

@@ -18,7 +18,7 @@ import stat
 import struct
 import time
 
-from .. import admin_socket
+from ... import admin_socket
 from .cluster import NEEDS, Cluster, ObjectStore, answers, call
 from .containers import Containers
 

@@ -10,8 +10,8 @@ import struct
 import subprocess
 import time
 
-from . import admin_socket
-from .opener import opener_for
+from .. import admin_socket
+from ..opener import opener_for
 
 DAEMONS = (
     "ceph-",

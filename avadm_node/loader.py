@@ -1,6 +1,6 @@
 """What python reads from ssh's stdin: imports modules that came along, calls one function and prints its answer.
 
-Sent by runner/ask.py behind lines that set what `main` is given, so that no import of __future__ can stand here. A module is
+Sent by remote/call.py behind lines that set what `main` is given, so that no import of __future__ can stand here. A module is
 compiled when something imports it.
 """
 
@@ -61,7 +61,7 @@ def packed(value):
 
 
 def main(call, params, sources):
-    """Call MODULE.FUNCTION with what is in a text of JSON; the modules are packed as runner/ask.py packs them."""
+    """Call MODULE.FUNCTION with what is in a text of JSON; the modules are packed as remote/call.py packs them."""
     # What is called here is in the site, whatever proxy the node's environment names.
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
     texts = json.loads(zlib.decompress(base64.b64decode(sources)).decode("utf-8"))

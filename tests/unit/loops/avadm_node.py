@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from nodeside import balancer, gpu_exporter, pod_targets
-from nodeside.registry import cut, serve
+from avadm_node.agents import balancer, gpu_exporter, pod_targets
+from avadm_node.agents.registry import cut, serve
 
 Patch = pytest.MonkeyPatch
 
@@ -182,9 +182,9 @@ def uploads(tmp_path: Path, monkeypatch: Patch) -> None:
 
 
 LOOPS = {
-    "nodeside/balancer.py:Services.run": services_followed,
-    "nodeside/balancer.py:main": balances,
-    "nodeside/gpu_exporter.py:follow": xids,
-    "nodeside/pod_targets.py:main": targets,
-    "nodeside/registry/serve.py:watch": uploads,
+    "avadm_node/agents/balancer.py:Services.run": services_followed,
+    "avadm_node/agents/balancer.py:main": balances,
+    "avadm_node/agents/gpu_exporter.py:follow": xids,
+    "avadm_node/agents/pod_targets.py:main": targets,
+    "avadm_node/agents/registry/serve.py:watch": uploads,
 }

@@ -14,7 +14,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler
 
-from .serving import SILENCE_S, Server
+from ..serving import SILENCE_S, Server
 
 METRICS = (
     ("dcgm_gpu_utilization", "utilization.gpu", "GPU utilization, percent."),

@@ -13,7 +13,7 @@ import os
 import re
 import time
 
-from .kubeapi import Api
+from ..kubeapi import Api
 
 PODS = "/api/v1/pods"
 SERVICES = "/api/v1/services"

@@ -10,7 +10,7 @@ import re
 import struct
 import time
 
-from .. import admin_socket
+from ... import admin_socket
 from .system import LONG_LINE, Failed, call, must, slurp
 
 CEPH = {

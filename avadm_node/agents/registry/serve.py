@@ -12,7 +12,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler
 
-from ..serving import SILENCE_S, Server
+from ...serving import SILENCE_S, Server
 from . import cut
 from .account import Account, limit
 from .storage import Storage, is_owner

@@ -5,7 +5,7 @@ from __future__ import absolute_import
 import os
 import subprocess
 
-from ..opener import opener_for
+from ...opener import opener_for
 
 SHORT = 20  # seconds that one program may take
 LONG_LINE = 300  # characters of a line that are kept

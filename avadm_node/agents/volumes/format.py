@@ -6,8 +6,8 @@ end has proven nothing, and is a refusal. The program that mounts volumes for po
 
 import os
 
-from ..disks import blank
-from ..disks.naming import Device
+from ...probes.disks import blank
+from ...probes.disks.naming import Device
 from .common import VolumeError, must, run
 
 PROBE_S, WRITE_S = 120, 900

@@ -12,7 +12,7 @@ import threading
 import time
 from ipaddress import IPv4Address
 
-from .kubeapi import Api, ApiError
+from ..kubeapi import Api, ApiError
 
 PATH = "/api/v1/services"
 SOURCE = "avadm.io/load-balancer"

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 
-from ..kubeapi import ApiError
+from ...kubeapi import ApiError
 from .common import MIB, Kind, NotYet, VolumeError, bytes_of, loops, modes_of, must, run
 from .driver import Driver
 from .fit import misfit

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 
-from ..kubeapi import Api, ApiError
+from ...kubeapi import Api, ApiError
 from .common import NotYet, VolumeError, bytes_of
 
 MADE_BY = "pv.kubernetes.io/provisioned-by"
