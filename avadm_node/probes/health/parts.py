@@ -7,10 +7,45 @@ import _strptime  # noqa: F401
 import threading
 import time
 
-from . import data, host, kube, ledger, network, risk, storage
+from . import (
+    addons,
+    alluxio,
+    ava,
+    base,
+    ceph,
+    cephfs,
+    database,
+    database_backup,
+    etcd,
+    gpu,
+    logs,
+    masters,
+    monitoring,
+    nodes,
+    objects,
+    packet_filter,
+)
 from .system import LONG_LINE, Failed
 
-MODULES = (host, storage, kube, network, data, ledger, risk)
+MODULES = (
+    addons,
+    alluxio,
+    ava,
+    base,
+    ceph,
+    cephfs,
+    database,
+    database_backup,
+    etcd,
+    gpu,
+    logs,
+    masters,
+    monitoring,
+    nodes,
+    objects,
+    packet_filter,
+)
+"""Each is named as the component whose checks judge what its parts return."""
 
 
 def part(name):

@@ -14,8 +14,12 @@ from .system import slurp
 TERM = 1 << (signal.SIGTERM - 1)
 SIGTIMEDWAIT = {"x86_64": "128", "aarch64": "137"}
 """Number of the system call rt_sigtimedwait by the machine's name: sigwait, sigwaitinfo and sigtimedwait are it."""
+
+
 LOOKS, BETWEEN = 3, 0.1
 """How often a process is looked at, and seconds between: one that waits for signals does other things for moments."""
+
+
 INITS = ("tini", "tini-static", "docker-init", "dumb-init", "catatonit", "init")
 """Inits that wait for signals, by name: what is left where the kernel does not say what a process waits for."""
 

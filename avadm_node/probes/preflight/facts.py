@@ -8,7 +8,25 @@ import socket
 import sys
 import threading
 
-from . import devices, machine, net, packages, sources
+from . import (
+    boot,
+    clocks,
+    disks,
+    hardware,
+    hosts,
+    identity,
+    latency,
+    memory,
+    nics,
+    os_release,
+    packages,
+    packet_filter,
+    ports,
+    resolution,
+    sources,
+    space,
+    swap,
+)
 from .system import call, slurp
 
 WAITS = ("resolution", "peers", "time_sources", "package_sources", "registries")
@@ -41,29 +59,29 @@ def collect(params):
 def facts(params, options):
     """Return the facts that are wanted; ``options`` are apt's."""
     jobs = {
-        "os": machine.release,
-        "boot": machine.boot,
+        "os": os_release.release,
+        "boot": boot.boot,
         "hostname": socket.gethostname,
-        "addresses": machine.addresses,
-        "memory": machine.memory,
-        "swap": machine.swap,
-        "space": machine.space,
-        "inodes": machine.inodes,
-        "hosts": machine.hosts,
-        "listening": lambda: machine.listening(set(params["ports"])),
-        "devices": lambda: devices.devices(params["devices"]),
+        "addresses": identity.addresses,
+        "memory": memory.memory,
+        "swap": swap.swap,
+        "space": space.space,
+        "inodes": space.inodes,
+        "hosts": hosts.hosts,
+        "listening": lambda: ports.listening(set(params["ports"])),
+        "devices": lambda: disks.devices(params["devices"]),
         "proof": lambda: proof(params["proof"]),
         "packages": lambda: packages.packages(params["packages"], options),
         "python": lambda: sys.version.split()[0],
         "cpus": lambda: os.sysconf("SC_NPROCESSORS_ONLN"),
-        "drives": machine.drives,
+        "drives": hardware.drives,
         "machine_id": lambda: slurp("/etc/machine-id") or "",
-        "nics": lambda: net.nics(params["own"]),
-        "links": net.interfaces,
-        "resolution": lambda: sources.resolution(params["names"], params["own"][0]),
-        "peers": lambda: net.peers(params["peers"], params["ssh_port"]),
-        "filters": lambda: net.filters(call),
-        "time_sources": lambda: sources.time_sources(params["time"]),
+        "nics": lambda: nics.nics(params["own"]),
+        "links": hardware.interfaces,
+        "resolution": lambda: resolution.resolution(params["names"], params["own"][0]),
+        "peers": lambda: latency.peers(params["peers"], params["ssh_port"]),
+        "filters": lambda: packet_filter.filters(call),
+        "time_sources": lambda: clocks.time_sources(params["time"]),
         "package_sources": lambda: sources.package_sources(call, params["proxy"], options),
         "registries": lambda: sources.registries(
             params["registries"], params["internet_proxy"], params["proxied_registries"]

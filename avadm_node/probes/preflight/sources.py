@@ -1,59 +1,11 @@
-"""What a node asks others: names, time, packages, images."""
+"""Package sources and image registries."""
 
 from __future__ import absolute_import
 
 import re
 import socket
-import time
 
 from .system import at_once
-
-
-def lookup(function, *arguments):
-    """Return what a look-up answers and the seconds that it took."""
-    started = time.time()
-    try:
-        answer = function(*arguments)
-    except (OSError, IOError):
-        answer = []
-    return {"answer": answer, "seconds": round(time.time() - started, 2)}
-
-
-def resolution(names, address):
-    """Name to its IPv4 addresses, and the address to its names, as this machine's resolver says."""
-    result = {}
-    for name in names:
-        result[name] = lookup(
-            lambda n: sorted(set(i[4][0] for i in socket.getaddrinfo(n, None, socket.AF_INET))), name
-        )
-    result[address] = lookup(
-        lambda a: (lambda r: sorted(set([r[0]] + r[1])))(socket.gethostbyaddr(a)), address
-    )
-    return result
-
-
-def time_sources(servers):
-    """NTP server to ``ok`` or what is wrong with it, from one request each (RFC 5905, mode 3)."""
-    return at_once(lambda server: time_source(server) or time_source(server) or "no answer", servers)
-
-
-def time_source(server):
-    """Return what one server says, None where it says nothing."""
-    query = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    query.settimeout(1.5)
-    try:
-        query.sendto(b"\x23" + 47 * b"\0", (server, 123))
-        answer = query.recv(512)
-    except socket.timeout:
-        return None
-    finally:
-        query.close()
-    if len(answer) < 48 or ord(answer[:1]) & 7 != 4:
-        return "no NTP answer"
-    leap, stratum = ord(answer[:1]) >> 6, ord(answer[1:2])
-    if leap == 3 or not 0 < stratum < 16:
-        return "it says itself that it is not synchronised (stratum %d)" % stratum
-    return "ok"
 
 
 def registries(wanted, proxy=None, proxied=()):
@@ -74,7 +26,7 @@ def registries(wanted, proxy=None, proxied=()):
 
     def ask(name):
         if name == proxy:
-            return connects(proxy)
+            return answers_at(proxy)
         context = ssl.create_default_context(cadata=wanted[name] or None)
         through = {"https": proxy} if name in proxied else {}
         try:
@@ -90,7 +42,7 @@ def registries(wanted, proxy=None, proxied=()):
     return at_once(ask, sorted(wanted) + ([proxy] if proxy else []))
 
 
-def connects(url):
+def answers_at(url):
     """Return ``ok`` where something listens at the host and port of a URL, else what is wrong."""
     host, _colon, port = url.partition("://")[2].partition("/")[0].partition(":")
     try:

@@ -7,7 +7,7 @@ from avadm.checks.base import Clock, worst
 from avadm.checks.preflight import CHECKS, judge
 from avadm.site import profile
 from avadm.site.model import CheckId
-from avadm_node.probes.preflight import machine
+from avadm_node.probes.preflight import space as probe
 from tests.controls.preflight import ANSWERS, VOLUME
 
 
@@ -116,6 +116,6 @@ def test_few_inodes_are_as_bad_as_little_space(context):
 
 
 def test_the_probe_counts_inodes():
-    found = machine.inodes()
-    assert set(found) == set(machine.space())
+    found = probe.inodes()
+    assert set(found) == set(probe.space())
     assert all(number is None or number >= 0 for number in found.values())

@@ -1,4 +1,4 @@
-"""The network: interfaces, round trips to peers, packet filters.
+"""Round trips to peers.
 
 Echo requests are made here and not by ping(8): minimal machines lack it, and one socket asks all peers at once.
 """
@@ -6,15 +6,14 @@ Echo requests are made here and not by ping(8): minimal machines lack it, and on
 from __future__ import absolute_import
 
 import errno
-import glob
 import os
-import re
 import select
 import socket
 import struct
 import time
 
-from .system import at_once, slurp
+from .nics import nics
+from .system import at_once
 
 WARM, ROUNDS = 1, 10  # echo requests to each peer; the first ones pay for ARP and are not counted
 CONNECTS = 3  # TCP connections to a peer that answers no echo request
@@ -25,51 +24,8 @@ ECHO_HEADERS = 28  # bytes of IPv4 and ICMP headers
 IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: do not fragment, whatever the path is said to take
 SOL_RAW, ICMP_FILTER = 255, 1  # linux/icmp.h
 
+
 now = getattr(time, "perf_counter", time.time)
-
-
-def number(text):
-    return int(text) if text and text.lstrip("-").isdigit() else None
-
-
-def quad(value):
-    return struct.unpack("!I", socket.inet_aton(value))[0]
-
-
-def nics(addresses):
-    """The interface of each address: name, prefix length, MAC, MTU, speed in Mbit/s (null: not told), duplex."""
-    links = []
-    for line in open("/proc/net/route").read().splitlines()[1:]:
-        name, target, gateway, _, _, _, _, mask = line.split()[:8]
-        if int(gateway, 16) == 0:
-            target, mask = (struct.unpack("<I", struct.pack("!I", int(v, 16)))[0] for v in (target, mask))
-            links.append((mask, target, name))
-    found = {}
-    for address in addresses:
-        for mask, target, name in sorted(links, reverse=True):
-            if quad(address) & mask == target:
-                base = "/sys/class/net/%s/" % name
-                speed = number(slurp(base + "speed"))
-                found[address] = {
-                    "name": name,
-                    "prefix": bin(mask).count("1"),
-                    "mac": slurp(base + "address"),
-                    "mtu": number(slurp(base + "mtu")),
-                    "speed": speed if speed and speed > 0 else None,
-                    "duplex": slurp(base + "duplex"),
-                }
-                break
-    return found
-
-
-def interfaces():
-    """The network interfaces that are hardware: name and speed in Mbit/s (null: no link, or not told)."""
-    found = []
-    for path in sorted(glob.glob("/sys/class/net/*/device")):
-        name = path.split("/")[4]
-        speed = number(slurp("/sys/class/net/%s/speed" % name))
-        found.append({"name": name, "speed": speed if speed and speed > 0 else None})
-    return found
 
 
 def echo(ident, sequence, size):
@@ -195,22 +151,3 @@ def peers(wanted, port):
             }
         )
     return found
-
-
-def filters(call):
-    """Other programs that set up packet filters at a boot, and nftables' tables of our name that are not ours."""
-    enabled = [
-        path
-        for path in glob.glob("/etc/systemd/system/*.wants/*.service")
-        if os.path.basename(path) in ("nftables.service", "firewalld.service")
-    ]
-    others = sorted(set(os.path.basename(path).split(".")[0] for path in enabled))
-    try:
-        with open("/etc/ufw/ufw.conf") as source:
-            others += ["ufw"] if re.search(r"^ENABLED=yes", source.read(), re.M) else []
-    except (OSError, IOError):
-        pass
-    tables = []
-    if os.path.exists("/usr/sbin/nft") and not os.path.exists("/etc/avadm/packet-filter.nft"):
-        tables = re.findall(r"^table (ip6? avadm)$", call("/usr/sbin/nft", "list", "tables")[1], re.M)
-    return {"others": others, "tables": tables}

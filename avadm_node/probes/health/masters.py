@@ -1,73 +1,17 @@
-"""What the doctor asks of Kubernetes: etcd, the servers, pods and nodes."""
+"""What the doctor asks of Kubernetes' masters: servers, nodes, pods, events, admission."""
 
 from __future__ import absolute_import
 
-import calendar
-import glob
 import json
-import os
 import re
-import tempfile
 import time
 
-from .system import LONG_LINE, Failed, call, fetch, must, slurp
+from .kubectl import kubectl, listed, moment
+from .system import LONG_LINE, Failed, fetch, slurp
 
-KUBECONFIG = "/root/.kube/config"
 POD_FIELDS = 300  # troubled pods that are told
 WAITING = 120  # seconds after which a pod that does not run, or has not ended after its grace period, is worth telling
 SETTLING = 10  # seconds of a new pod that tell of nothing: in a rollout a container may fail once before what it needs is there
-KEPT = ("etcd_server_has_leader", "etcd_mvcc_db_total_size_in_bytes", "etcd_server_quota_backend_bytes")
-KEPT += ("etcd_debugging_mvcc_db_total_size_in_bytes", "etcd_disk_wal_fsync_duration_seconds_sum")
-KEPT += ("etcd_disk_wal_fsync_duration_seconds_count", "etcd_server_leader_changes_seen_total")
-KEPT += ("process_start_time_seconds",)
-
-
-def numbers(text, names):
-    """Return the values of metrics without labels."""
-    found = {}
-    for name, value in re.findall(r"^(\w+) (\S+)$", text, re.M):
-        if name in names:
-            found[name] = float(value)
-    return found
-
-
-def etcd(_):
-    """A member: its metrics twice, so that what happens now is told from what has ever happened; members, alarms, snapshots."""
-    first = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
-    time.sleep(3)
-    then = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
-    syncs = [k.replace("X", "etcd_disk_wal_fsync_duration_seconds") for k in ("X_sum", "X_count")]
-    spent, count = [then.get(k, 0.0) - first.get(k, 0.0) for k in syncs]
-    listed = json.loads(must(["avadm-etcd", "ctl", "member", "list", "-w", "json"]))["members"]
-    alarms = must(["avadm-etcd", "ctl", "alarm", "list"]).split("\n")
-    held = sorted(os.path.basename(p)[:-3] for p in glob.glob("/var/lib/etcd/snapshots/2*.db"))
-    return {
-        "metrics": then,
-        "sync_s": round(spent / count, 3) if count else None,
-        "syncs": count,
-        "members": dict((m.get("name", ""), m.get("clientURLs", [])) for m in listed),
-        "alarms": [line for line in alarms if line.strip()],
-        "snapshots": [moment(name) for name in held[:1] + held[-1:]],
-    }
-
-
-def etcd_peers(_):
-    """How many authorities this member of etcd trusts as members'; None where it has no such file."""
-    text = slurp("/etc/etcd/pki/peer-ca.crt")
-    return {"authorities": None if text is None else text.count("BEGIN CERTIFICATE")}
-
-
-def moment(text):
-    """Return epoch seconds of 20261122T131500Z or of 2026-11-22T13:15:00Z; None for anything else."""
-    try:
-        return calendar.timegm(time.strptime(re.sub(r"[-:]", "", text or ""), "%Y%m%dT%H%M%SZ"))
-    except ValueError:
-        return None
-
-
-def kubectl(*words):
-    """Return what the API answers to root."""
-    return must(["kubectl", "--kubeconfig=" + KUBECONFIG, "--request-timeout=15s"] + list(words))
 
 
 def servers(params):
@@ -152,11 +96,6 @@ def shared_hosts(ingresses):
     return dict((h, ["%s/%s" % (k[1], k[2]) for k in keys]) for h, keys in several.items())
 
 
-def listed(path):
-    """Return the objects of a list of the API."""
-    return json.loads(kubectl("get", "--raw=" + path))["items"] or []
-
-
 def webhook(one):
     """Return what matters of a webhook; what the API leaves out is what it takes then."""
     return {
@@ -239,57 +178,3 @@ def warnings(events, since):
             row["object"] = "%s %s/%s" % (about.get("kind"), about.get("namespace", ""), about.get("name"))
             row["message"], row["at"] = e.get("message", "")[:LONG_LINE], at
     return found
-
-
-def ava(params):
-    """The platform: its deployments and pods, who acts of operator and scheduler (twice, to see a renewal), and the way in."""
-    report = params["ava"]
-    space = "/api/v1/namespaces/" + report["namespace"]
-    first = leases(space, report["leases"])
-    pods = {}
-    for pod in listed(space + "/pods?labelSelector=app%3Dava"):
-        part, status = pod["metadata"]["labels"].get("part", ""), pod.get("status", {})
-        ready = [c["status"] == "True" for c in status.get("conditions") or [] if c["type"] == "Ready"]
-        row = pods.setdefault(part, {"ready": 0, "nodes": [], "restarts": 0})
-        row["ready"] += any(ready)
-        row["nodes"].append(pod["spec"].get("nodeName", ""))
-        row["restarts"] += sum(c.get("restartCount", 0) for c in status.get("containerStatuses") or [])
-    wanted = "/apis/apps/v1/namespaces/" + report["namespace"] + "/deployments?labelSelector=app%3Dava"
-    deployed = dict((d["metadata"]["name"], d["spec"].get("replicas", 1)) for d in listed(wanted))
-    return {
-        "deployed": deployed,
-        "pods": pods,
-        "leases": [first, leases(space, report["leases"])],
-        "way": way_in(report),
-    }
-
-
-def leases(space, names):
-    """Lease to its holder and how often it was renewed; None where nobody ever held it."""
-    found = {}
-    for one in listed(space + "/configmaps"):
-        text = (one["metadata"].get("annotations") or {}).get("ava.io/leader")
-        if one["metadata"]["name"] in names and text:
-            record = json.loads(text)
-            found[one["metadata"]["name"]] = [record.get("holder", ""), record.get("renewals", 0)]
-    time.sleep(4)
-    return dict((name, found.get(name)) for name in names)
-
-
-def way_in(told):
-    """Status of the platform's own page at the ingress' address, and what curl says where there is none."""
-    argv = ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "15", "--output", "/dev/null"]
-    argv += ["--resolve", "%(host)s:443:%(address)s" % told, "--write-out", "%{http_code}"]
-    url = "https://%(host)s/api/v1/openapi.json" % told
-    trusted = told.get("trusted")
-    if trusted:
-        with tempfile.NamedTemporaryFile(suffix=".crt") as authority:
-            authority.write(trusted.encode("ascii"))
-            authority.flush()
-            code, out, err = call(argv + ["--cacert", authority.name, url], 20)
-    else:
-        # Of a certificate of the site's own without its authority: what the system trusts.
-        own = [] if trusted == "" else ["--cacert", "/etc/kubernetes/pki/ca.crt"]
-        code, out, err = call(argv + own + [url], 20)
-    text = (err.strip().splitlines() or ["curl ended with %d" % code])[0] if code else ""
-    return {"status": int(out) if code == 0 and out.isdigit() else 0, "said": text[:LONG_LINE]}

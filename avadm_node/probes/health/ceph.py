@@ -1,4 +1,4 @@
-"""What the doctor asks of ceph: of each daemon by its socket, of the cluster by one connection; of cephfs where it is mounted."""
+"""What the doctor asks of ceph: of each daemon by its socket, of the cluster by one connection."""
 
 from __future__ import absolute_import
 
@@ -11,7 +11,7 @@ import struct
 import time
 
 from ... import admin_socket
-from .system import LONG_LINE, Failed, call, must, slurp
+from .system import LONG_LINE, Failed, call, must
 
 CEPH = {
     "status": {"prefix": "status"},
@@ -20,6 +20,7 @@ CEPH = {
     "fs": {"prefix": "fs dump"},
     "versions": {"prefix": "versions"},
 }
+
 
 LOG = {"prefix": "log last", "num": 1000, "level": "info", "channel": "cluster"}
 
@@ -160,40 +161,3 @@ def boots(log, now, window=1800):
         if now - second <= window:
             found[event.group(1)] = found.get(event.group(1), 0) + 1
     return found
-
-
-def mds(_):
-    """MDS to its clients by host, operations in flight and how long the oldest has waited; those that serve no rank: none."""
-    found = {}
-    for name, path in sockets().items():
-        if not name.startswith("mds."):
-            continue
-        state = admin(path, "status")
-        row = {"state": state.get("state", "?"), "clients": {}, "operations": 0, "oldest_s": 0.0}
-        if "active" in row["state"]:
-            for session in admin(path, "session ls"):
-                about = session.get("client_metadata", {})
-                who = about.get("hostname") or session.get("inst", "?").rpartition(" ")[2].partition(":")[0]
-                row["clients"][who] = row["clients"].get(who, 0) + 1
-            flying = admin(path, "dump_ops_in_flight").get("ops", [])
-            row["operations"] = len(flying)
-            row["oldest_s"] = round(max([float(op.get("age", 0)) for op in flying] or [0.0]), 1)
-        found[name] = row
-    if not found:
-        raise Failed("no MDS has a socket in /var/run/ceph")
-    return found
-
-
-def cephfs(params):
-    """Whether ceph's file system is mounted where it should be, and how long it takes to answer."""
-    rows = [line.split(" ") for line in (slurp("/proc/self/mounts") or "").split("\n") if line]
-    kinds = [row[2] for row in rows if row[1].replace("\\040", " ") == params["mount"]]
-    begun = time.time()
-    # Another process asks: what waits for a dead file system cannot be killed.
-    code, _, err = call(["stat", "--file-system", params["mount"]], 8)
-    return {
-        "kind": kinds[-1] if kinds else "",
-        "answers": code == 0,
-        "said": err.strip()[:LONG_LINE],
-        "seconds": round(time.time() - begun, 2),
-    }
