@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from avadm.checks.evidence import Snapshot, parse
 from avadm.errors import AvadmError
 from avadm.private_files import write_private
 
@@ -77,6 +78,11 @@ def snapshot_text(path: Path) -> str:
     except (OSError, EOFError, tarfile.TarError, gzip.BadGzipFile, zlib.error) as error:
         raise _refused(path, getattr(error, "strerror", None) or str(error)) from error
     raise _refused(path, f"no {SNAPSHOT} in it")
+
+
+def read(path: Path) -> Snapshot:
+    """Return the snapshot in a bundle, or in a bare snapshot.json."""
+    return parse(snapshot_text(path), str(path))
 
 
 def _refused(path: Path, found: str) -> AvadmError:

@@ -9,13 +9,13 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from avadm.checks.evidence import SiteFacts, SiteNode
 from avadm.components.catalog import COMPONENTS, always, given, held, listeners
 from avadm.components.model import Probe
 from avadm.components.monitoring.variables_tls import READER_FILES, read_guarded
 from avadm.components.nodes.variables import DNS_OFFSET, tunnels
 from avadm.components.packet_filter.variables import texts
 from avadm.doctor import places
-from avadm.doctor.model import SiteFacts, SiteNode
 from avadm.risks.register import least_packages, rules
 from avadm.site.load import SiteFile
 

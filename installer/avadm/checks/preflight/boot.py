@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 from avadm.site.model import Node
 
@@ -56,4 +57,4 @@ def _remedy(context: PreflightContext, arguments: list[str]) -> str:
     return f"{run} Or a{by_hand}"
 
 
-CHECK = Check("boot", "booted as kubelet 1.9 and the GPU driver need it", ("boot",), judge)
+CHECK = Check("boot", "booted as kubelet 1.9 and the GPU driver need it", ("boot",), judge, scope="all")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median_low
 
-from avadm.checks.base import Check, Clock, PreflightContext
+from avadm.checks.evidence import Clock, PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 
 REMEDY = "Start a time service on it (the base phase sets up chrony), or set the clock; then look again."
@@ -68,4 +69,4 @@ def _finding(node: str, difference: float, error: float, limit: float, severity:
     )
 
 
-CHECK = Check("clocks", "clocks agree", ("clock",), judge)
+CHECK = Check("clocks", "clocks agree", ("clock",), judge, scope="all")

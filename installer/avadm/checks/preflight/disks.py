@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.quantity import quantity
 from avadm.site.model import Device, Node
@@ -128,4 +129,6 @@ def _finding(
     )
 
 
-CHECK = Check("disks", "approved devices are there and free", ("devices", "proof"), judge, frozenset({"osd"}))
+CHECK = Check(
+    "disks", "approved devices are there and free", ("devices", "proof"), judge, ("osd",), scope="all"
+)

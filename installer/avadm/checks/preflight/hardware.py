@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.site.hardware import minimum
 from avadm.site.model import Hardware, Node
@@ -100,5 +101,9 @@ def _sizes(gib: list[int]) -> str:
 
 
 CHECK = Check(
-    "hardware", "the machine has what its roles want", ("cpus", "memory", "drives", "devices", "links"), judge
+    "hardware",
+    "the machine has what its roles want",
+    ("cpus", "memory", "drives", "devices", "links"),
+    judge,
+    scope="all",
 )

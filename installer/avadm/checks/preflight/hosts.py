@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 
 
@@ -35,4 +36,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("hosts", "no name leads elsewhere", ("hosts",), judge)
+CHECK = Check("hosts", "no name leads elsewhere", ("hosts",), judge, scope="all")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 
@@ -52,4 +53,4 @@ def _finding(host: str, what: str, where: str, found: str, wanted: str, remedy: 
     )
 
 
-CHECK = Check("identity", "no node is a copy of another", ("machine_id", "nics"), judge)
+CHECK = Check("identity", "no node is a copy of another", ("machine_id", "nics"), judge, scope="all")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 
@@ -40,4 +41,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("kernel", "same kernel, the profile's if stated", ("os",), judge)
+CHECK = Check("kernel", "same kernel, the profile's if stated", ("os",), judge, scope="all")

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.quantity import quantity
 
@@ -154,4 +155,4 @@ def findings(check: str, fault: Fault, here: Iterable[Pair], where: str) -> list
     return found + [finding([x], None, 0) for x in left]
 
 
-CHECK = Check("latency", "round trips between nodes", ("peers",), judge)
+CHECK = Check("latency", "round trips between nodes", ("peers",), judge, scope="all")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.site.model import Node, Site
 
@@ -58,4 +59,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("memory", "memory is enough", ("memory",), judge)
+CHECK = Check("memory", "memory is enough", ("memory",), judge, scope="all")

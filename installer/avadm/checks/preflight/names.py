@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 
@@ -41,4 +42,6 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("names", "host names and addresses as in the site file", ("hostname", "addresses"), judge)
+CHECK = Check(
+    "names", "host names and addresses as in the site file", ("hostname", "addresses"), judge, scope="all"
+)

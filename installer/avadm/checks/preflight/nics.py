@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.site.hardware import minimum
 from avadm.site.model import Node
@@ -126,4 +127,4 @@ def _speed(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
                 )
 
 
-CHECK = Check("nics", "interfaces: subnet, duplex, speed, MTU", ("nics",), judge)
+CHECK = Check("nics", "interfaces: subnet, duplex, speed, MTU", ("nics",), judge, scope="all")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 
@@ -30,4 +31,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("os", "same operating system, the profile's", ("os",), judge)
+CHECK = Check("os", "same operating system, the profile's", ("os",), judge, scope="all")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 # Package name to the component whose version the profile states.
@@ -58,4 +59,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("packages", "package sources hold what is needed", ("packages",), judge)
+CHECK = Check("packages", "package sources hold what is needed", ("packages",), judge, scope="all")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 
 
@@ -40,4 +41,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("packet-filter", "nobody else filters packets", ("filters",), judge)
+CHECK = Check("packet-filter", "nobody else filters packets", ("filters",), judge, scope="all")

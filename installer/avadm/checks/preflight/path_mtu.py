@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.checks.preflight.latency import Fault, Pair, findings, pairs
 from avadm.findings import Finding, Severity
 
@@ -50,4 +51,4 @@ def _own(network: str, bad: list[Pair]) -> list[Finding]:
     ]
 
 
-CHECK = Check("path-mtu", "packets of full size pass", ("peers",), judge)
+CHECK = Check("path-mtu", "packets of full size pass", ("peers",), judge, scope="all")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.components.catalog import taken
 from avadm.findings import Finding
 
@@ -40,4 +41,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("ports", "ports of the services are free", ("listening",), judge)
+CHECK = Check("ports", "ports of the services are free", ("listening",), judge, scope="all")

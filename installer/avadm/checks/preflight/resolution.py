@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 
 SLOW = 2.0  # seconds; a resolver's time-out for one dead server is 5, and each ssh login may wait for it
@@ -48,4 +49,4 @@ def _finding(host: str, what: str, found: str, wanted: str, remedy: str) -> Find
     )
 
 
-CHECK = Check("resolution", "own name and address, both ways", ("resolution",), judge)
+CHECK = Check("resolution", "own name and address, both ways", ("resolution",), judge, scope="all")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 
@@ -27,7 +28,7 @@ def _silent(title: str, fact: str, *, check: str, what: str, where: str, wanted:
             if reply != "ok"
         ]
 
-    return Check(check, title, (fact,), judge)
+    return Check(check, title, (fact,), judge, scope="all")
 
 
 _REGISTRIES = _silent(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.site.model import Node
 
@@ -45,4 +46,4 @@ def _finding(node: Node, path: str, free: str, wanted: str, severity: Severity) 
     )
 
 
-CHECK = Check("space", "room for packages and data", ("space", "inodes"), judge)
+CHECK = Check("space", "room for packages and data", ("space", "inodes"), judge, scope="all")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.site.model import Node, Site
 
@@ -43,4 +44,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("swap", "nodes that run pods do not swap", ("swap",), judge)
+CHECK = Check("swap", "nodes that run pods do not swap", ("swap",), judge, scope="all")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
+from avadm.checks.framework import Check
 from avadm.components.catalog import modules
-from avadm.doctor.base import Check
 from avadm.doctor.checks import certificates, journal, risks, services
 from avadm.errors import AvadmError
 

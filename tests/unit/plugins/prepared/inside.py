@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from prepared_devices import DEVICES, ERASED, LATER, OSD, SIZE, THEIRS, USED, write
 
 from avadm.checks.collect import collect
-from avadm.checks.preflight import CHECKS, judge
+from avadm.checks.framework import run
+from avadm.checks.preflight import CHECKS
 from avadm.disks.approvals import approvals as approvals_of
 from avadm.disks.nodes import Disk, ask
 from avadm.disks.zap import target
@@ -283,7 +284,7 @@ def preflight(folder, names):
         one.get("by_id") or f"serial {one['serial']}": n
         for one, n in zip(approvals(names), names, strict=True)
     }
-    for finding in judge(context, checks)["disks"]:
+    for finding in run(context, checks)["disks"]:
         found[where[finding.where]].append(f"{finding.what} {finding.found}")
     return found
 

@@ -1,17 +1,67 @@
-"""The snapshot: everything that was asked, as plain data; the only thing that the doctor's checks see."""
+"""What checks judge: the facts of nodes and the site file for preflight, a snapshot of both for the doctor."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from avadm.errors import AvadmError
+from avadm.site.model import Node, Site
+from avadm.site.profile import Profile
 
 FORMAT = 1
 """Changes when an older doctor could no longer read a snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A node's clock against the controller's.
+
+    Attributes:
+        offset_ms: node minus controller, milliseconds.
+        error_ms: largest error of that figure: half of the time that passed unobserved.
+    """
+
+    offset_ms: float
+    error_ms: float
+
+
+@dataclass(frozen=True)
+class PreflightContext:
+    """What preflight's checks judge.
+
+    Attributes:
+        site: the whole site, also where only some nodes were asked.
+        profile: its version profile.
+        nodes: the nodes that were asked.
+        facts: node name to what the probe returned there; no entry for a node that could not be asked.
+        unreachable: node name to the reason.
+        clocks: node name to its clock.
+    """
+
+    site: Site
+    profile: Profile
+    nodes: list[Node]
+    facts: Mapping[str, Mapping[str, Any]]
+    unreachable: Mapping[str, str] = field(default_factory=dict)
+    clocks: Mapping[str, Clock] = field(default_factory=dict)
+
+    def each(self, fact: str) -> Iterator[tuple[Node, Any]]:
+        """Yield each node that has a fact, with its value."""
+        for node in self.nodes:
+            value = self.facts.get(node.name, {}).get(fact)
+            if value is not None:
+                yield node, value
+
+    def unread(self, fact: str) -> Iterator[tuple[str, str]]:
+        """Yield each node that was asked and could not give a fact, with the reason."""
+        for name in (n.name for n in self.nodes if n.name in self.facts):
+            if self.facts[name].get(fact) is None:
+                yield name, self.facts[name].get("errors", {}).get(fact, "nothing")
 
 
 class _Data(BaseModel):
@@ -80,13 +130,6 @@ class SiteFacts(_Data):
         return next((n.name for n in self.nodes if n.address == address), address)
 
 
-class ClockFacts(_Data):
-    """A node's clock against the controller's, milliseconds: node minus controller, and that figure's largest error."""
-
-    offset_ms: float
-    error_ms: float
-
-
 class NodeFacts(_Data):
     """What a node said.
 
@@ -98,7 +141,7 @@ class NodeFacts(_Data):
     """
 
     silent: str = ""
-    clock: ClockFacts | None = None
+    clock: Clock | None = None
     parts: dict[str, Any] = {}
     errors: dict[str, str] = {}
 
@@ -130,6 +173,19 @@ class Snapshot(_Data):
         """Return what a node's part returned; None where there is nothing."""
         facts = self.nodes.get(node)
         return None if facts is None else facts.parts.get(name)
+
+    def concerned(self, roles: Collection[str]) -> list[str]:
+        """Return the nodes that were asked and have one of these roles; any, where there are none."""
+        return [
+            n.name
+            for n in self.site.nodes
+            if n.name in self.nodes and (not roles or set(roles) & set(n.roles))
+        ]
+
+    def unread(self, node: str, name: str) -> str:
+        """Return why a node's part returned nothing; "" where it was not meant to."""
+        facts = self.nodes[node]
+        return facts.silent or facts.errors.get(name, "")
 
     def first(self, name: str) -> Any:
         """Return the first answer of any node to a part that is the same wherever it is asked; None without one."""
@@ -163,10 +219,3 @@ def _refused(where: str, found: str) -> AvadmError:
     return AvadmError.of(
         check="doctor-snapshot", what=what, where=where, found=found, wanted=wanted, remedy=remedy
     )
-
-
-def read(path: Path) -> Snapshot:
-    """Return the snapshot in a file: a bundle of `avadm support collect`, or a bare snapshot.json."""
-    from avadm.doctor.bundle import snapshot_text
-
-    return parse(snapshot_text(path), str(path))
