@@ -214,8 +214,5 @@ def parse(text: str, where: str) -> Snapshot:
 
 
 def _refused(where: str, found: str) -> AvadmError:
-    what, wanted = "This is no snapshot that this avadm reads.", f"snapshot.json, format {FORMAT}"
-    remedy = "Name a bundle of `avadm support collect`, or use the avadm that made it."
-    return AvadmError.of(
-        check="doctor-snapshot", what=what, where=where, found=found, wanted=wanted, remedy=remedy
-    )
+    wanted = f"snapshot.json, format {FORMAT}"
+    return AvadmError.of("doctor-snapshot", where=where, found=found, wanted=wanted)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from avadm.catalogue import finding
 from avadm.components.catalog import BY_NAME, COMPONENTS, duties
 from avadm.components.model import Program
 from avadm.components.monitoring.variables_tls import asked_with
@@ -260,13 +261,11 @@ def _cluster(versions: dict[str, Any] | None, prefix: str, phase: str | None) ->
     if len(numbers) <= 1 and all(n.startswith(prefix) for n in numbers):
         return []
     return [
-        Finding(
-            check="versions",
-            what="The cluster's daemons are not all of the profile's one version.",
+        finding(
+            "versions",
             where="ceph versions",
             found=", ".join(f"{count} × {n}" for n, count in sorted(numbers.items())),
             wanted=f"one version {prefix}…",
-            remedy="Finish the upgrade: `ceph versions` shows which kind lags; restart those daemons.",
         )
     ]
 

@@ -118,10 +118,7 @@ def _write_junit(outcome: Report, path: Path) -> None:
     try:
         write_junit(outcome, path)
     except OSError as e:
-        what, remedy = "The JUnit file cannot be written.", "Name a file in a folder that can be written to."
-        raise AvadmError.of(
-            check="junit", what=what, where=str(path), found=e.strerror or str(e), remedy=remedy
-        ) from e
+        raise AvadmError.of("junit", where=str(path), found=e.strerror or str(e)) from e
 
 
 def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ...]:
@@ -129,11 +126,7 @@ def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ..
     known = {c.id for c in checks}
     if unknown := [w for w in wanted if w not in known]:
         raise AvadmError.of(
-            check="unknown-check",
-            what="There is no such check.",
-            where="--only",
-            found=", ".join(unknown),
-            wanted=", ".join(c.id for c in checks),
+            "unknown-check", where="--only", found=", ".join(unknown), wanted=", ".join(c.id for c in checks)
         )
     return tuple(c for c in checks if not wanted or c.id in wanted)
 

@@ -150,12 +150,7 @@ def use(file: Path) -> None:
         pointer.parent.mkdir(parents=True, exist_ok=True)
         pointer.write_text(f"{path}\n", encoding="utf-8")
     except OSError as error:
-        raise AvadmError.of(
-            check="pointer-unwritable",
-            what="The default site cannot be saved.",
-            where=str(pointer),
-            found=error.strerror or "",
-        ) from error
+        raise AvadmError.of("pointer-unwritable", where=str(pointer), found=error.strerror or "") from error
     console.print(f"Default site: {path}", markup=False)
     if bad := errors(findings):
         console.print(f"It still has {quantity(len(bad), 'error')}: see `avadm site check`.", markup=False)

@@ -115,12 +115,10 @@ def init(
     except click.Abort as error:
         click.echo(err=True)  # ends the line of the question
         raise AvadmError.of(
-            check="init-incomplete",
-            what="Values that a site file needs are missing.",
+            "init-incomplete",
             where="avadm site init",
             found="end of input",
             wanted="--name, --domain and --node or --addresses",
-            remedy="Give these flags, or answer the questions.",
         ) from error
     new_nodes = beside.with_gpus(new_nodes, cards, wanted)
     subnet = _network(management) if management else around
@@ -174,10 +172,5 @@ def _network(text: str) -> IPv4Network:
         return IPv4Network(text)
     except ValueError as error:
         raise AvadmError.of(
-            check="wrong-value",
-            what="This is not an IPv4 network.",
-            where="--management",
-            found=text,
-            wanted="such as 10.0.0.0/24",
-            remedy=str(error),
+            "wrong-value", where="--management", found=text, wanted="such as 10.0.0.0/24", remedy=str(error)
         ) from error

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.disks.approvals import approvals
 from avadm.errors import AvadmError
 from avadm.findings import Finding
@@ -97,15 +98,7 @@ def ask(
 def _silent(node: str, answer: Answer[Any]) -> Finding:
     if answer.result.error is not None:
         return access.finding("disk-node", node, answer.result.error)
-    return Finding(
-        check="disk-node",
-        what="The node could not be asked about its disks.",
-        where=node,
-        found=answer.why,
-        wanted="an answer",
-        remedy="See `avadm preflight --only reachability`.",
-        host=node,
-    )
+    return finding("disk-node", where=node, found=answer.why, wanted="an answer", host=node)
 
 
 def survey(

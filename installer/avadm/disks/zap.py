@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.disks.nodes import Disk, ask
 from avadm.errors import AvadmError
 from avadm.findings import Finding
@@ -113,13 +114,11 @@ def _known(fleet: Fleet, site: Site) -> dict[str, int] | None:
 
 
 def _refusal(disk: Disk, reasons: list[str]) -> Finding:
-    return Finding(
-        check="disk-in-use",
-        what="This disk is not erased: it is untouched.",
+    return finding(
+        "disk-in-use",
         where=f"{disk.report['real']} ({disk.confirmation})",
         found="; ".join(reasons),
         wanted="a disk that nobody uses",
-        remedy="Is it the right disk? Else end what uses it first.",
         host=disk.node,
     )
 
@@ -169,12 +168,10 @@ def _outcome(disk: Disk, answer: dict[str, Any]) -> tuple[str, Finding | None]:
         return "refused", _refusal(disk, answer["reasons"])
     if answer["after"]["state"] == "blank":
         return "blank", None
-    return "not blank", Finding(
-        check="disk-not-blank",
-        what="The disk was erased, but is not proven blank now.",
+    return "not blank", finding(
+        "disk-not-blank",
         where=disk.report["real"],
         found="; ".join(answer["after"]["reasons"]),
         wanted="blank",
-        remedy="Run the same command again; if it stays, erase it whole: `blkdiscard -z` on the node.",
         host=disk.node,
     )

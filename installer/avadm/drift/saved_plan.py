@@ -80,9 +80,7 @@ class SavedPlan(_Data):
             write_atomic(path, self.model_dump_json(indent=1) + "\n")
         except OSError as error:
             found = error.strerror or str(error)
-            raise AvadmError.of(
-                check="plan-unwritable", what="The plan cannot be written.", where=str(path), found=found
-            ) from error
+            raise AvadmError.of("plan-unwritable", where=str(path), found=found) from error
 
 
 def keep(
@@ -127,23 +125,13 @@ def load(path: Path, site: str) -> SavedPlan:
     except (OSError, UnicodeDecodeError) as error:
         found = getattr(error, "strerror", None) or str(error)
         raise AvadmError.of(
-            check="plan-unreadable",
-            what="The plan cannot be read.",
-            where=str(path),
-            found=found,
-            wanted=wanted,
-            remedy=AGAIN,
+            "plan-unreadable", where=str(path), found=found, wanted=wanted, remedy=AGAIN
         ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         found = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
         raise AvadmError.of(
-            check="plan-unreadable",
-            what="This is not a plan.",
-            where=str(path),
-            found=found,
-            wanted=wanted,
-            remedy=AGAIN,
+            "plan-unreadable-format", where=str(path), found=found, wanted=wanted, remedy=AGAIN
         ) from error
     for what, found, now in (
         ("format", str(plan.version), "1"),
@@ -152,12 +140,7 @@ def load(path: Path, site: str) -> SavedPlan:
     ):
         if found != now:
             raise AvadmError.of(
-                check="plan-of-another",
-                what=f"The plan is of another {what}.",
-                where=str(path),
-                found=found,
-                wanted=now,
-                remedy=AGAIN,
+                "plan-of-another", where=str(path), found=found, wanted=now, what=what, remedy=AGAIN
             )
     return plan
 

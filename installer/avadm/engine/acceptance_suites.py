@@ -23,11 +23,7 @@ def choose(only: Sequence[str], suite: str = "all") -> list[str]:
     unknown = [w for w in only if w not in found.values() or found.get("") == w]
     if unknown:
         raise AvadmError.of(
-            check="unknown-check",
-            what="There is no such check.",
-            where="--only",
-            found=", ".join(unknown),
-            wanted=", ".join(there),
+            "unknown-check", where="--only", found=", ".join(unknown), wanted=", ".join(there)
         )
     return list(found)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.remote import access
@@ -55,19 +56,7 @@ class Masters:
             if answer.value is not None and "error" not in answer.value:
                 return dict(answer.value["nodes"])
             reply = answer.value["error"] if answer.value else answer.why
-            what = f"Kubernetes did not {do} {', '.join(names)}."
-            remedy = (
-                "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master."
-            )
             findings.append(
-                Finding(
-                    check="kubernetes-master",
-                    what=what,
-                    where="",
-                    found=str(reply),
-                    wanted="",
-                    remedy=remedy,
-                    host=master,
-                )
+                finding("kubernetes-master", found=str(reply), host=master, do=do, names=", ".join(names))
             )
         raise AvadmError(findings)

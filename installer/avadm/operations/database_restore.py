@@ -67,12 +67,11 @@ def refuse_living(nodes: DatabaseNodes, roles: dict[str, str], word: str | None)
     if not living or word == nodes.site.name:
         return
     raise AvadmError.of(
-        check="database-lives",
-        what="The database lives: what was written since that time would be gone from it. Nothing was changed.",
+        "database-lives",
         where="--over-living",
         found="; ".join(living) + (f"; {word!r} was typed" if word else ""),
         wanted=f"no member that runs, or --over-living {nodes.site.name}",
-        remedy=f"If that is wanted, add `--over-living {nodes.site.name}`; the present data are kept aside on each node.",
+        name=nodes.site.name,
     )
 
 

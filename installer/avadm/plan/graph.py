@@ -113,12 +113,10 @@ def make_plan(
     }
     if not asked & hosts.keys():
         raise AvadmError.of(
-            check="nothing-to-do",
-            what="No node takes part in what was asked for.",
+            "nothing-to-do",
             where="--limit" if limit else "site file",
             found=", ".join(limit) or "no node with these roles",
             wanted="; ".join(f"{n}: {', '.join(by_name[n].groups) or 'any node'}" for n in sorted(asked)),
-            remedy="Name other phases or other nodes, or give nodes these roles in the site file.",
         )
     # A phase that is left out hands its own needs on, so that order survives a gap.
     needs = {name: _inherited(by_name[name].needs, hosts.keys(), by_name) for name in hosts}

@@ -55,12 +55,10 @@ class RunFolder:
             path = _make_unique(root, f"{stamp}-{verb}")
         except OSError as error:
             raise AvadmError.of(
-                check="run-folder",
-                what="The folder of this run cannot be made.",
+                "run-folder",
                 where=str(root),
                 found=error.strerror or str(error),
                 wanted="a folder that can be written",
-                remedy="Free space or permission there, or name another folder with AVADM_RUNS.",
             ) from error
         _point(root, path.name)
         return cls(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median_low
 
+from avadm.catalogue import finding
 from avadm.checks.evidence import Clock, PreflightContext
 from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
@@ -44,9 +45,8 @@ def _spread(clocks: Mapping[str, Clock], limit: float) -> list[Finding]:
     if apart - error <= limit:
         return []
     return [
-        Finding(
-            check="clocks",
-            what="Two nodes' clocks differ by too much.",
+        finding(
+            "clocks",
             found=f"{early} and {late} are {apart:.0f} ms apart (± {error:.0f} ms)",
             wanted=f"at most {limit:g} ms (time.max_skew_ms)",
             remedy=REMEDY,

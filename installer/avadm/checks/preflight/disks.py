@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.checks.evidence import PreflightContext
 from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
@@ -38,15 +39,7 @@ def judge(context: PreflightContext) -> list[Finding]:
 
 def _none(node: Node) -> Finding:
     """Return that a node's devices are to be approved yet: the site file is a draft."""
-    return Finding(
-        check="disks",
-        what="No device of this node is approved yet: `avadm apply` will refuse the site file.",
-        found="no devices",
-        wanted="devices in the site file",
-        remedy="Run `avadm disk list`, then `avadm disk approve NODE DISK`.",
-        severity=Severity.WARNING,
-        host=node.name,
-    )
+    return finding("disks", found="no devices", wanted="devices in the site file", host=node.name)
 
 
 def _unproven(context: PreflightContext, told: set[tuple[str | None, str]]) -> list[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from avadm.catalogue import finding
 from avadm.checks.evidence import PreflightContext
 from avadm.checks.framework import Check
 from avadm.findings import Finding
@@ -26,15 +27,13 @@ def judge(context: PreflightContext) -> list[Finding]:
         )
         if not fits:
             found.append(
-                Finding(
-                    check="kernel",
-                    what="The node runs another kernel than it should.",
+                finding(
+                    "kernel",
                     where="uname -r",
                     found=kernel,
                     wanted=f"{stated} (profile {context.profile.name})"
                     if stated
                     else f"{common}, as most nodes",
-                    remedy="Install that kernel, boot it, and hold its package.",
                     host=node,
                 )
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from avadm.catalogue import finding
 from avadm.checks.evidence import PreflightContext
 from avadm.checks.framework import Check
 from avadm.findings import Finding
@@ -18,13 +19,11 @@ def judge(context: PreflightContext) -> list[Finding]:
         )
         if not right:
             found.append(
-                Finding(
-                    check="os",
-                    what="The node runs another operating system than the profile's.",
+                finding(
+                    "os",
                     where="/etc/os-release",
                     found=os["name"] or f"{os['id']} {os['release']}",
                     wanted=f"{name} {release} (profile {context.profile.name})",
-                    remedy="Install the node again, or choose the profile that fits in the site file.",
                     host=node.name,
                 )
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from avadm.catalogue import finding
 from avadm.checks.evidence import PreflightContext
 from avadm.checks.framework import Check
 from avadm.checks.preflight.latency import Fault, Pair, findings, pairs
@@ -38,13 +39,11 @@ def judge(context: PreflightContext) -> list[Finding]:
 def _own(network: str, bad: list[Pair]) -> list[Finding]:
     """Return an error per node that cannot even send packets of the size that the site file asks for."""
     return [
-        Finding(
-            check="path-mtu",
-            what="The interface's MTU is too small.",
+        finding(
+            "path-mtu",
             where=f"{network} network",
             found=f"{node} cannot send {size} bytes",
             wanted=f"{size} bytes",
-            remedy="Set its MTU to what the site file asks for.",
             host=node,
         )
         for node, size in sorted({(p.first, p.fact["size"]) for p in bad})

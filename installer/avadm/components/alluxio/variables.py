@@ -240,11 +240,7 @@ def _authority(site_file: SiteFile, name: str) -> str:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         where = site_file.where(["components", "alluxio", "mounts"])
-        what = "The certificate of an object store's authority cannot be read."
-        remedy = "Put the authority's certificate there, PEM, or remove ca_file."
-        raise AvadmError.of(
-            check="cache-ca", what=what, where=where, found=str(error), wanted=name, remedy=remedy
-        ) from error
+        raise AvadmError.of("cache-ca", where=where, found=str(error), wanted=name) from error
 
 
 def _theirs(site_file: SiteFile, name: str) -> Callable[[], str]:
@@ -252,11 +248,9 @@ def _theirs(site_file: SiteFile, name: str) -> Callable[[], str]:
 
     def missing() -> str:
         where = site_file.where(["components", "alluxio", "mounts"])
-        what = f"The vault has no {name}, a key of an object store behind the cache."
         vault = site_file.path.with_suffix(".vault.yml").name
-        remedy = f"Write it there: `ansible-vault edit {vault}`."
         raise AvadmError.of(
-            check="secret-missing", what=what, where=where, found="nothing", wanted=name, remedy=remedy
+            "secret-missing", where=where, found="nothing", wanted=name, name=name, vault=vault
         )
 
     return missing
