@@ -175,6 +175,15 @@ CATALOGUE: dict[str, FindingType] = {
         "The platform would send its password to the mail server in plain words.",
         "Use `tls: starttls`, or leave user out where the server takes mails of the platform without.",
     ),
+    "ava-not-entered": FindingType(
+        "The platform lets nobody in.",
+        "Name an administrator with --as NAME; `avadm ava create-admin NAME` makes one.",
+    ),
+    "ava-not-entered-version": FindingType(
+        "The platform is of a version of before.",
+        "`avadm artifacts build ava-image`, then `avadm apply ava`.",
+        check="ava-not-entered",
+    ),
     "ava-one-home": FindingType(
         "While this node is down, the platform is too; what runs continues.",
         "Add a worker without GPUs.",
@@ -194,6 +203,16 @@ CATALOGUE: dict[str, FindingType] = {
         "Name peers of these nodes or racks, or network.route_reflectors, or remove mesh.",
     ),
     "bgp-peer": FindingType("A peer is a switch or router of the site, named once.", "Correct the address."),
+    "bgp-peer-node": FindingType(
+        "This is no node that has routes of pods.",
+        "Name another node, or none for all nodes.",
+        check="bgp-peer",
+    ),
+    "bgp-peer-rack": FindingType(
+        "This rack has no master and no worker that could speak to the peer.",
+        "Name another rack, or none for all nodes.",
+        check="bgp-peer",
+    ),
     "boot": FindingType("The node was booted without cgroup v1, which kubelet 1.9 needs.", "{remedy}"),
     "boot-nouveau": FindingType(
         "The kernel module nouveau has the node's graphics cards, so NVIDIA's driver cannot be loaded.",
@@ -224,6 +243,7 @@ CATALOGUE: dict[str, FindingType] = {
         "The certificate of an object store's authority cannot be read.",
         "Put the authority's certificate there, PEM, or remove ca_file.",
     ),
+    "cache-lacks": FindingType("{what}", "{remedy}"),
     "cache-without-mount": FindingType(
         "{name} serves the cache of a folder on cephfs, which it does not mount.", "Add the role client."
     ),
@@ -241,6 +261,15 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "cidr-overlap": FindingType("{name} overlaps with {value}{value2}.", "Give {dotted} another range."),
     "clocks": FindingType("Two nodes' clocks differ by too much.", "{remedy}"),
+    "clocks-node": FindingType(
+        "The node's clock differs from the others' by too much.", "{remedy}", check="clocks"
+    ),
+    "clocks-unsure": FindingType(
+        "Whether the node's clock is right cannot be told: the answer took too long.",
+        "Run preflight again while the node and this machine are idle.",
+        severity=_WARNING,
+        check="clocks",
+    ),
     "cluster-locked": FindingType(
         "Another run is at work on this site.",
         "Wait for it, or stop it where it runs. If it is surely dead (its machine is gone): the same command "
@@ -311,6 +340,10 @@ CATALOGUE: dict[str, FindingType] = {
     "disk-in-use": FindingType(
         "This disk is not erased: it is untouched.", "Is it the right disk? Else end what uses it first."
     ),
+    "disk-name": FindingType("No disk of the node has this name.", "See `avadm disk list`."),
+    "disk-name-several": FindingType(
+        "Several disks of the node have this name.", "See `avadm disk list`.", check="disk-name"
+    ),
     "disk-node": FindingType(
         "The node could not be asked about its disks.", "See `avadm preflight --only reachability`."
     ),
@@ -326,6 +359,40 @@ CATALOGUE: dict[str, FindingType] = {
         "Run `avadm disk list`, then `avadm disk approve NODE DISK`.",
         severity=_WARNING,
     ),
+    "disks-kind": FindingType(
+        "The device is of another kind than the site file says.",
+        "Correct device_class (behind a RAID controller the kernel may be wrong).",
+        severity=_WARNING,
+        check="disks",
+    ),
+    "disks-missing": FindingType(
+        "The device is not there.",
+        "Compare with `lsblk -o NAME,SERIAL,WWN,SIZE` and `ls -l /dev/disk/by-id` on the node.",
+        check="disks",
+    ),
+    "disks-partition": FindingType(
+        "This is a partition.", "Correct the devices of that node in the site file.", check="disks"
+    ),
+    "disks-several": FindingType(
+        "The name fits several devices.",
+        "Name it by a by-id path (multipath shows one disk as several).",
+        check="disks",
+    ),
+    "disks-twice": FindingType(
+        "Two entries mean the same device.",
+        "Correct the devices of that node in the site file.",
+        check="disks",
+    ),
+    "disks-unproven": FindingType(
+        "It is not proven that the device is blank.",
+        "See docs/how-to/disks.md; `avadm disk list` shows all disks of the node.",
+        check="disks",
+    ),
+    "disks-used": FindingType(
+        "The device is in use by something else.",
+        "Check that it is the right device. If nothing on it is needed: `{zap}`.",
+        check="disks",
+    ),
     "doctor-snapshot": FindingType(
         "This is no snapshot that this avadm reads.",
         "Name a bundle of `avadm support collect`, or use the avadm that made it.",
@@ -336,6 +403,12 @@ CATALOGUE: dict[str, FindingType] = {
     "drain-refused": FindingType("Pods of this node would be lost: it is not drained.", "{remedy}"),
     "duplicate-address": FindingType(
         "The address {value} is there twice.", "Correct or remove one of the two."
+    ),
+    "duplicate-device-serial": FindingType(
+        "The serial {value} is there twice.", "Correct or remove one of the two.", check="duplicate-device"
+    ),
+    "duplicate-device-wwn": FindingType(
+        "The wwn {value} is there twice.", "Correct or remove one of the two.", check="duplicate-device"
     ),
     "duplicate-name": FindingType(
         "The node name {value} is there twice.", "Correct or remove one of the two."
@@ -355,7 +428,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Give the role etcd to two more nodes, add an object store, or copy them to another machine yourself.",
         severity=_WARNING,
     ),
-    "existing-key": FindingType("{value} is {value2}"),
+    "existing-key": FindingType("{file} is {fault}"),
     "file-exists": FindingType(
         "The file exists already.", "Name another file, or write over it with --force."
     ),
@@ -433,6 +506,19 @@ CATALOGUE: dict[str, FindingType] = {
         "The name {name} resolves to another address than the site file's.",
         "Remove that line; the base phase writes the right ones.",
         severity=_WARNING,
+    ),
+    "identity-mac": FindingType(
+        "Two nodes have the same MAC address.",
+        "Look which machine has it by right; set the other's back.",
+        check="identity",
+    ),
+    "identity-machine-id": FindingType(
+        "Two nodes have the same machine-id.",
+        "Remove /etc/machine-id and run `systemd-machine-id-setup`; prepare the image without it.",
+        check="identity",
+    ),
+    "identity-none": FindingType(
+        "The node has no machine-id.", "Run `systemd-machine-id-setup` on it.", check="identity"
     ),
     "init-incomplete": FindingType(
         "Values that a site file needs are missing.", "Give these flags, or answer the questions."
@@ -519,6 +605,27 @@ CATALOGUE: dict[str, FindingType] = {
         "systemd does not start in a container on this machine.",
         "Use a machine where docker may add capabilities.",
     ),
+    "latency": FindingType(
+        "Round trips between nodes are too long.",
+        "Are they in one room, on one subnet? Look at the switches between them and at what loads the link.",
+    ),
+    "latency-loss": FindingType(
+        "Requests between nodes are lost.",
+        "Look at cable, switch port, duplex and address (is it used twice?); a firewall must let nodes talk.",
+        check="latency",
+    ),
+    "latency-loss-few": FindingType(
+        "Requests between nodes are lost.",
+        "Look at cable, switch port, duplex and address (is it used twice?); a firewall must let nodes talk.",
+        severity=_WARNING,
+        check="latency",
+    ),
+    "latency-unusual": FindingType(
+        "Round trips between nodes are longer than is usual here.",
+        "Look at cable, switch port and path of the node, and at what loads it.",
+        severity=_WARNING,
+        check="latency",
+    ),
     "ledger-unreadable": FindingType(
         "The state of the site cannot be read.",
         "Remove the file: the copy on the site's nodes is taken, or every phase is run again, which changes "
@@ -527,6 +634,16 @@ CATALOGUE: dict[str, FindingType] = {
     "ledger-unwritable": FindingType(
         "The state of the site cannot be written.",
         "Free space or permission there and run the same command again.",
+    ),
+    "left-cordoned": FindingType(
+        "No new pods are put there: cordoned.",
+        "`avadm node uncordon {nodes}` when it may have pods again.",
+        severity=_INFO,
+    ),
+    "left-cordoned-unknown": FindingType(
+        "It may have been left cordoned.",
+        "`avadm node uncordon {nodes}` once Kubernetes answers.",
+        check="left-cordoned",
     ),
     "limit": FindingType("--limit matches no node."),
     "load-balancer-nobody": FindingType(
@@ -622,6 +739,33 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "network-too-small": FindingType("{name} has too few addresses.", "Choose a shorter prefix."),
     "network-unusable": FindingType("{name} cannot be a network of machines.", "Choose another range."),
+    "nics-duplex": FindingType(
+        "The interface runs in half duplex.",
+        "Let both ends negotiate, or set both; then look at cable and switch port.",
+        check="nics",
+    ),
+    "nics-mtu": FindingType(
+        "The interface has another MTU than its network.",
+        "Set the MTU of the interface: mixed ones make large packets vanish.",
+        check="nics",
+    ),
+    "nics-netmask": FindingType(
+        "The interface has another netmask than the site file's network.",
+        "Correct the netmask, or the network in the site file: all nodes are in one subnet unless "
+        "network.rack_prefix says how long that of a rack is.",
+        check="nics",
+    ),
+    "nics-speed": FindingType(
+        "The link is slower than the node's roles want.",
+        "Look at cable, transceiver and switch port; or waive it.",
+        check="nics",
+    ),
+    "nics-speed-unequal": FindingType(
+        "The link is slower than that of nodes with the same roles.",
+        "Look at cable, transceiver and switch port.",
+        severity=_WARNING,
+        check="nics",
+    ),
     "no-alertmanager": FindingType(
         "Alerts would reach nobody.", "Give the role alertmanager to the prometheus nodes.", severity=_WARNING
     ),
@@ -761,6 +905,11 @@ CATALOGUE: dict[str, FindingType] = {
     "package-sources-line": FindingType(
         "This is no line of a sources.list.", "Write it as in /etc/apt/sources.list.", check="package-sources"
     ),
+    "package-sources-silent": FindingType(
+        "A package source does not answer.",
+        "Check packages.sources and packages.proxy in the site file, and the way there.",
+        check="package-sources",
+    ),
     "packages": FindingType(
         "Packages that the node needs are not available.",
         "Check packages.sources, packages.keys and packages.proxy in the site file, and the way there.",
@@ -792,6 +941,18 @@ CATALOGUE: dict[str, FindingType] = {
     "path-mtu": FindingType(
         "The interface's MTU is too small.", "Set its MTU to what the site file asks for."
     ),
+    "path-mtu-lost": FindingType(
+        "Packets of full size do not pass between nodes.",
+        "Set the MTU of every switch port and interface on that network, or ask for a smaller one in the "
+        "site file.",
+        check="path-mtu",
+    ),
+    "path-mtu-unknown": FindingType(
+        "Whether packets of full size pass cannot be told: echo requests are not answered, TCP is.",
+        "Let ICMP through between nodes: without it the kernel too cannot find out what size passes.",
+        severity=_WARNING,
+        check="path-mtu",
+    ),
     "people-default-group": FindingType(
         "{name} is not in the group that runs are to be charged to.",
         "Add {name} to its members, or name another group.",
@@ -815,6 +976,15 @@ CATALOGUE: dict[str, FindingType] = {
         "Fix what follows, or plan by this controller's state alone with --offline.",
     ),
     "plan-of-another": FindingType("The plan is of another {what}.", "{remedy}"),
+    "plan-outdated-inputs": FindingType(
+        "The phase's inputs have changed since.", "{remedy}", check="plan-outdated"
+    ),
+    "plan-outdated-part": FindingType(
+        "The phase's part in the plan is another by now.", "{remedy}", check="plan-outdated"
+    ),
+    "plan-outdated-state": FindingType(
+        "The node is in another state than the plan saw.", "{remedy}", check="plan-outdated"
+    ),
     "plan-unreadable": FindingType("The plan cannot be read.", "{remedy}"),
     "plan-unreadable-format": FindingType("This is not a plan.", "{remedy}", check="plan-unreadable"),
     "plan-unstable": FindingType(
@@ -841,6 +1011,14 @@ CATALOGUE: dict[str, FindingType] = {
     "quorum-even": FindingType(
         "This many masters of the cache survive no more losses than 1 or 3.", "Add or remove some."
     ),
+    "quorum-even-etcd": FindingType(
+        "An even number of etcd members survives no more losses than one fewer.",
+        "Add or remove one.",
+        check="quorum-even",
+    ),
+    "quorum-even-master": FindingType(
+        "Masters come in odd numbers.", "Add or remove one.", check="quorum-even"
+    ),
     "quorum-even-mon": FindingType(
         "An even number of monitors survives no more losses than one fewer.",
         "Add or remove one.",
@@ -857,6 +1035,18 @@ CATALOGUE: dict[str, FindingType] = {
         "The loss of the one monitor stops all storage.",
         "Give the role mon to two more nodes.",
         severity=_WARNING,
+    ),
+    "quorum-single-etcd": FindingType(
+        "The loss of the one etcd member stops Kubernetes.",
+        "Give the role etcd to two more nodes.",
+        severity=_WARNING,
+        check="quorum-single",
+    ),
+    "quorum-single-master": FindingType(
+        "While the one master is down, nothing of Kubernetes can be changed.",
+        "Give the role master to two more nodes.",
+        severity=_WARNING,
+        check="quorum-single",
     ),
     "rack-name": FindingType("This rack name fits neither CRUSH nor an inventory.", "Rename the rack."),
     "rack-name-taken": FindingType(
@@ -887,6 +1077,15 @@ CATALOGUE: dict[str, FindingType] = {
         "Pods' block volumes would lie in a pool that the site has not.",
         "Name one of these, or add the pool.",
     ),
+    "registries": FindingType(
+        "The image registry {name} does not answer.",
+        "Check components.kubernetes.registries in the site file (name, ca), DNS, and the way there.",
+    ),
+    "registries-proxy": FindingType(
+        "The proxy to the internet, {proxy}, does not answer.",
+        "Check packages.internet_proxy in the site file, and the firewall between the node and the proxy.",
+        check="registries",
+    ),
     "registry-name": FindingType("The registry {value} is there twice.", "Correct or remove one of the two."),
     "registry-name-own": FindingType(
         "This is the name of the site's own registry.",
@@ -913,6 +1112,20 @@ CATALOGUE: dict[str, FindingType] = {
         "There are fewer {failure_domain}s with OSDs than copies.",
         "Add OSD nodes, lower replicas, or set failure_domain: host.",
     ),
+    "resolution": FindingType(
+        "{question} leads elsewhere by the node's resolver.",
+        "Correct the DNS (or the node's search domains): after the base phase /etc/hosts hides it.",
+        severity=_WARNING,
+    ),
+    "resolution-slow": FindingType(
+        "The node's resolver is slow.",
+        "Remove dead servers from /etc/resolv.conf: every login waits for them.",
+        severity=_WARNING,
+        check="resolution",
+    ),
+    "restore-time": FindingType("This is no time."),
+    "restore-time-future": FindingType("This time has not come yet.", check="restore-time"),
+    "restore-time-zone": FindingType("This time does not say in which zone it is.", check="restore-time"),
     "role-alone": FindingType(
         "{name} has the role {role}, but is not {names}.", "Add the role {value}, or remove {role}."
     ),
@@ -1016,6 +1229,16 @@ CATALOGUE: dict[str, FindingType] = {
     "storage-network-missing": FindingType(
         "There is a storage address but no storage network.", "Add network.storage, or remove the address."
     ),
+    "swap": FindingType(
+        "The node swaps; kubelet would not start, so the phase nodes switches that off.",
+        "Nothing, or `swapoff -a` and remove it from /etc/fstab (the phase makes its line a comment).",
+        severity=_WARNING,
+    ),
+    "swap-full": FindingType(
+        "The node swaps, and what it has swapped out does not fit into memory.",
+        "Stop what takes the memory, then `swapoff -a`.",
+        check="swap",
+    ),
     "tier-order": FindingType(
         "The cache's tiers are not one of each kind from the fastest to the slowest.",
         "Put them in this order.",
@@ -1031,6 +1254,10 @@ CATALOGUE: dict[str, FindingType] = {
     "time-server-name": FindingType(
         "This is no time server's name.", "Write the name alone, without options.", check="time-server"
     ),
+    "time-sources": FindingType(
+        "The time server {name} gives no good answer.",
+        "Check time.servers in the site file, UDP port 123 on the way, and the server itself.",
+    ),
     "time-two-servers": FindingType(
         "When two time servers differ, nobody can tell which one is wrong.",
         "Add a third one.",
@@ -1044,14 +1271,25 @@ CATALOGUE: dict[str, FindingType] = {
         "There are more masters and workers than tunnel addresses.", "Choose a larger range.", check="tunnels"
     ),
     "unexpected": FindingType("Unexpected error: {name}: {error}", "{remedy}"),
+    "unknown-artifact": FindingType(
+        "There is no artifact {name!r}.{guess}", "Name one of these, or none for what the site needs."
+    ),
     "unknown-check": FindingType("There is no such check."),
     "unknown-check-or-topic": FindingType(
         "There is no such check or topic.", "{remedy}", check="unknown-check"
     ),
     "unknown-key": FindingType("There is no key {name!r} here.", "{remedy}"),
+    "unknown-key-asked": FindingType("Unknown key {name!r}{above}.", "{remedy}", check="unknown-key"),
     "unknown-node": FindingType("There is no such node."),
+    "unknown-node-kubernetes": FindingType("This node has nothing of Kubernetes.", check="unknown-node"),
+    "unknown-node-ssh": FindingType("The site has no node {node!r}.{guess}", check="unknown-node"),
+    "unknown-phase": FindingType("There is no phase {name!r}.{guess}", "Name one of these, or none for all."),
     "unknown-profile": FindingType("There is no profile {name!r}.", "{remedy}"),
     "unknown-profile-profile": FindingType("There is no profile {name!r}.", check="unknown-profile"),
+    "unknown-run": FindingType("No run, or more than one, has the id {name!r}.", "See `avadm runs list`."),
+    "unknown-run-none": FindingType(
+        "There is no run yet.", "Start one with `avadm apply`.", check="unknown-run"
+    ),
     "url-password": FindingType(
         "A user or password does not belong in the site file.",
         "Have the proxy admit the nodes and the controller by their addresses.",
@@ -1081,9 +1319,33 @@ CATALOGUE: dict[str, FindingType] = {
         "Restore it, or name another one with {PASSWORD_ENV}.",
     ),
     "vault-password-open": FindingType("Others can read the vault's password.", "chmod 600 {file}"),
+    "vault-unusable": FindingType("{what}"),
     "versions": FindingType(
         "The cluster's daemons are not all of the profile's one version.",
         "Finish the upgrade: `ceph versions` shows which kind lags; restart those daemons.",
+    ),
+    "versions-missing": FindingType(
+        "{name} should run here after the phase {phase} and does not.",
+        "See `systemctl status '{name}*'` and the journal on the node; then apply {phase} again.",
+        check="versions",
+    ),
+    "versions-profile": FindingType(
+        "{what} is not of the profile's version.",
+        "Name package sources with that version, or choose the profile that fits.",
+        check="versions",
+    ),
+    "versions-stale": FindingType(
+        "{program} was replaced on disk after it was started.",
+        "Restart it (for ceph one daemon after another, HEALTH_OK between them).",
+        check="versions",
+    ),
+    "versions-unequal": FindingType(
+        "{what} differs from the ceph servers.",
+        "Bring the packages of all nodes to one version, then restart or mount again what runs.",
+        check="versions",
+    ),
+    "versions-unknown": FindingType(
+        "The node could not be asked for its versions.", "Run again.", check="versions"
     ),
     "vip-missing": FindingType(
         "There are nodes with the role {role}, but no virtual address for them.", "Add network.{key}."
@@ -1131,6 +1393,8 @@ CATALOGUE: dict[str, FindingType] = {
         check="waivers",
     ),
     "wrong-value": FindingType("This is not an IPv4 network.", "{remedy}"),
+    "wrong-value-file": FindingType("The file is no mapping.", "{remedy}", check="wrong-value"),
+    "wrong-value-key": FindingType("The value of {key!r} is not usable.", "{remedy}", check="wrong-value"),
     "yaml-empty": FindingType("The file is empty.", "Run `avadm site init`."),
     "yaml-syntax": FindingType("This is not YAML: {problem}.", "{remedy}"),
     "yaml-too-much": FindingType(

@@ -144,7 +144,7 @@ def _existing(path: Path) -> paramiko.PKey:
         return load_key(path.expanduser())
     except ConnectionFailed as e:
         raise AvadmError.of(
-            "existing-key", where="--existing-key", value=path.expanduser(), value2=e.reason.facts["fault"]
+            "existing-key", where="--existing-key", file=path.expanduser(), fault=e.reason.facts["fault"]
         ) from e
 
 

@@ -117,14 +117,10 @@ def choose(disks: Sequence[Disk], name: str) -> Disk | Finding:
     if len(found) == 1:
         return found[0]
     shown = ", ".join(f"{d.report['kernel']} ({d.confirmation})" for d in found or disks)
-    return Finding(
-        check="disk-name",
-        what="No disk of the node has this name."
-        if not found
-        else "Several disks of the node have this name.",
+    return finding(
+        "disk-name-several" if found else "disk-name",
         where=name,
         found=shown or "no disk",
         wanted="the serial number, WWN, by-id path or kernel name of one disk",
-        remedy="See `avadm disk list`.",
         host=disks[0].node if disks else None,
     )

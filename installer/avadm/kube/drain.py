@@ -9,7 +9,7 @@ from typing import Any
 
 from avadm.catalogue import finding
 from avadm.errors import AvadmError
-from avadm.findings import Finding, Severity
+from avadm.findings import Finding
 from avadm.kube.masters import Masters
 from avadm.quantity import quantity
 
@@ -182,17 +182,9 @@ def _put_back(masters: Masters, ours: Sequence[str], names: Sequence[str], begun
         try:
             masters.ask("uncordon", back)
         except AvadmError:
-            what = "It may have been left cordoned."
-            remedy = f"`avadm node uncordon {' '.join(back)}` once Kubernetes answers."
-            findings.append(Finding(check="left-cordoned", what=what, where=", ".join(back), remedy=remedy))
+            findings.append(finding("left-cordoned-unknown", ", ".join(back), nodes=" ".join(back)))
     if stay := [name for name in names if name not in back]:
-        what = "No new pods are put there: cordoned."
-        remedy = f"`avadm node uncordon {' '.join(stay)}` when it may have pods again."
-        findings.append(
-            Finding(
-                check="left-cordoned", what=what, where=", ".join(stay), remedy=remedy, severity=Severity.INFO
-            )
-        )
+        findings.append(finding("left-cordoned", ", ".join(stay), nodes=" ".join(stay)))
     return findings
 
 

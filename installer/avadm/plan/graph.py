@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from graphlib import TopologicalSorter
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.site.model import Site
 
 __all__ = ["PHASES", "Phase", "ScheduledPhase", "make_plan", "select"]
@@ -67,15 +67,9 @@ def select(names: Sequence[str], phases: Sequence[Phase] = PHASES) -> list[Phase
         if name in known:
             continue
         near = get_close_matches(name, known, n=1, cutoff=0.5)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
         findings.append(
-            Finding(
-                check="unknown-phase",
-                what=f"There is no phase {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""),
-                where="command line",
-                found=name,
-                wanted=", ".join(known),
-                remedy="Name one of these, or none for all.",
-            )
+            finding("unknown-phase", "command line", name, ", ".join(known), name=name, guess=guess)
         )
     if findings:
         raise AvadmError(findings)

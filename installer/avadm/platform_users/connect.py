@@ -109,13 +109,9 @@ def _not_lent(lent: Result, secret: str) -> Finding:
         "\n".join(lines).replace(secret, "…").strip() or lent.stdout.strip()[:200] or f"exit status {lent.rc}"
     )
     old = _OLD in text
-    return Finding(
-        check="ava-not-entered",
-        what="The platform lets nobody in." if not old else "The platform is of a version of before.",
+    return finding(
+        "ava-not-entered-version" if old else "ava-not-entered",
         where=lent.node,
         found=text.splitlines()[-1],
         wanted="an administrator's token for an hour",
-        remedy="`avadm artifacts build ava-image`, then `avadm apply ava`."
-        if old
-        else "Name an administrator with --as NAME; `avadm ava create-admin NAME` makes one.",
     )

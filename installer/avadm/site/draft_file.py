@@ -265,11 +265,6 @@ def _range(text: str, whole: str) -> list[IPv4Address]:
 
 def invalid(what: str, where: str, found: str, wanted: str = "", *, check: str = "node-list") -> AvadmError:
     """Return the error of a value that `site init` was given."""
-    return AvadmError.of(
-        check=check,
-        what=what,
-        where=where,
-        found=found,
-        wanted=wanted,
-        remedy="Correct it and run the same command again.",
+    return AvadmError(
+        Finding(check, what, where, found, wanted, "Correct it and run the same command again.")
     )

@@ -199,12 +199,12 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source, root: type[Bas
             name=name,
         )
     wanted, remedy = _wanted(detail, value)
-    return Finding(
-        check="wrong-value",
-        what=f"The value of {key!r} is not usable." if path else "The file is no mapping.",
+    return finding(
+        "wrong-value-key" if path else "wrong-value-file",
         where=where,
         found=_HIDDEN if (detail.get("ctx") or {}).get("pattern") == VAULT_NAME else shown(value),
         wanted=wanted + about,
+        key=key,
         remedy=remedy or (_otherwise(info, value) if path else _NO_MAPPING.get(root, "Name another file.")),
     )
 

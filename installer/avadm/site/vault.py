@@ -227,4 +227,4 @@ class Vault:
     @staticmethod
     def _failed(what: str, path: Path, error: object) -> AvadmError:
         reason = getattr(error, "strerror", None) or str(error)
-        return AvadmError.of(check="vault-unusable", what=what, where=str(path), found=reason)
+        return AvadmError.of("vault-unusable", where=str(path), found=reason, what=what)

@@ -55,17 +55,12 @@ def _spread(clocks: Mapping[str, Clock], limit: float) -> list[Finding]:
 
 
 def _finding(node: str, difference: float, error: float, limit: float, severity: Severity) -> Finding:
-    sure = severity is Severity.ERROR
-    return Finding(
-        check="clocks",
-        what="The node's clock differs from the others' by too much."
-        if sure
-        else "Whether the node's clock is right cannot be told: the answer took too long.",
+    return finding(
+        "clocks-node" if severity is Severity.ERROR else "clocks-unsure",
         found=f"{difference:+.0f} ms (± {error:.0f} ms)",
         wanted=f"at most {limit:g} ms (time.max_skew_ms)",
-        remedy=REMEDY if sure else "Run preflight again while the node and this machine are idle.",
-        severity=severity,
         host=node,
+        remedy=REMEDY,
     )
 
 

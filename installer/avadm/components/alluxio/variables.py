@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from avadm.catalogue import finding
 from avadm.components.alluxio import placement as cache
 from avadm.components.alluxio.options import Alluxio, CacheMount, HdfsStore, S3Store
 from avadm.components.objects.object_pools import gateways
 from avadm.components.objects.variables import REGION, endpoint, keys_of
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.inventory.model import RenderContext, Variables
 from avadm.pki.model import Authority
 from avadm.pki.store import KeyStore
@@ -74,10 +74,7 @@ def render(given: RenderContext, out: Variables) -> None:
     if refused:
         where = site_file.where(["components", "alluxio"])
         raise AvadmError(
-            [
-                Finding(check="cache-lacks", what=what, where=where, found=f, wanted=w, remedy=r)
-                for what, f, w, r in refused
-            ]
+            [finding("cache-lacks", where, f, w, what=what, remedy=r) for what, f, w, r in refused]
         )
     masters = [str(n.address) for n in site.with_role("alluxio_master")]
     out.all |= {

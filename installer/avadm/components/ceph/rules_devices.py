@@ -69,8 +69,7 @@ def duplicates(draft: Draft) -> Iterator[Finding]:
     devices = list(_devices(draft))
     for key in ("serial", "wwn"):
         yield from draft.twice(
-            "duplicate-device",
-            f"The {key}",
+            f"duplicate-device-{key}",
             (((*p, key), v, h) for p, d, h in devices if (v := getattr(d, key)) is not None),
         )
     first: dict[str, tuple[KeyPath, str]] = {}

@@ -36,26 +36,13 @@ def quorums(draft: Draft) -> Iterator[Finding]:
     """Numbers of etcd members and masters are odd, and one of them is not enough to lose any."""
     if not draft.whole("roles"):
         return
-    reasons = {
-        "etcd": "An even number of etcd members survives no more losses than one fewer.",
-        "master": "Masters come in odd numbers.",
-    }
-    for role, reason in reasons.items():
+    for role in ("etcd", "master"):
         nodes = draft.site.with_role(role)
         names = f"{len(nodes)}: {', '.join(n.name for n in nodes)}"
         if nodes and len(nodes) % 2 == 0:
-            yield draft.error("quorum-even", NODES, reason, names, f"{QUORUM} {role}", "Add or remove one.")
+            yield draft.finding(f"quorum-even-{role}", NODES, names, f"{QUORUM} {role}")
         elif len(nodes) == 1:
-            yield draft.warning(
-                "quorum-single",
-                NODES,
-                "The loss of the one etcd member stops Kubernetes."
-                if role == "etcd"
-                else "While the one master is down, nothing of Kubernetes can be changed.",
-                names,
-                f"3 or 5 {role}",
-                f"Give the role {role} to two more nodes.",
-            )
+            yield draft.finding(f"quorum-single-{role}", NODES, names, f"3 or 5 {role}")
         elif len(nodes) > 7:
             yield draft.finding("quorum-large", NODES, len(nodes), f"3 or 5 {role}")
 

@@ -61,15 +61,11 @@ def peers(draft: Draft) -> Iterator[Finding]:
         others[peer.address] = f"another peer, {draft.where(path)}"
         for kind, named, known in (("node", peer.nodes, homes), ("rack", peer.racks, racks)):
             for name in sorted(set(named) - known):
-                yield draft.error(
-                    "bgp-peer",
+                yield draft.finding(
+                    f"bgp-peer-{kind}",
                     path,
-                    f"This {kind} has no master and no worker that could speak to the peer."
-                    if kind == "rack"
-                    else "This is no node that has routes of pods.",
                     name,
                     ", ".join(sorted(known)) or "a node with the role master or worker",
-                    f"Name another {kind}, or none for all nodes.",
                 )
 
 
