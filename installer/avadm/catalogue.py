@@ -81,11 +81,9 @@ CATALOGUE: dict[str, FindingType] = {
         "Give nodes the roles of Kubernetes, or remove accounts.",
         severity=_WARNING,
     ),
-    "address-not-a-host": FindingType(
-        "{host_value} has the {kind} address of {net}.", "Give it another address."
-    ),
+    "address-not-a-host": FindingType("{node} has the {kind} address of {net}.", "Give it another address."),
     "address-outside": FindingType(
-        "The address of {host_value} is not in its network.", "Correct the address or the network."
+        "The address of {node} is not in its network.", "Correct the address or the network."
     ),
     "artifact-build": FindingType(
         "Building {name} failed: {title}.",
@@ -121,7 +119,7 @@ CATALOGUE: dict[str, FindingType] = {
         "The authority of the platform's certificate is not known.", "Run `avadm apply`."
     ),
     "ava-certificate": FindingType(
-        "The first certificate is not for {host_value}.",
+        "The first certificate is not for {node}.",
         "Put the server's certificate first, or have one made for this name.",
     ),
     "ava-certificate-invalid": FindingType(
@@ -294,7 +292,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "database-name": FindingType("This name is taken.", "Choose another name."),
     "default-class-empty": FindingType(
-        "Claims would get volumes of the class {wanted_value}, which the site has not.",
+        "Claims would get volumes of the class {storage_class}, which the site has not.",
         "Choose another class, or add that.",
     ),
     "default-site": FindingType(
@@ -307,21 +305,21 @@ CATALOGUE: dict[str, FindingType] = {
         "Approve only the {value} devices, or, if all are to be used alike, write one device_class for all.",
     ),
     "device-identifier": FindingType(
-        "A device of {host_value} is named by {value}.",
+        "A device of {node} is named by {value}.",
         "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
     ),
     "device-identifier-unknown": FindingType(
-        "A device of {host_value} is named by what no disk is called.",
+        "A device of {node} is named by what no disk is called.",
         "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
         check="device-identifier",
     ),
     "device-identifier-unstable": FindingType(
-        "A device of {host_value} is named by what may change or is empty.",
+        "A device of {node} is named by what may change or is empty.",
         "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
         check="device-identifier",
     ),
     "device-partition": FindingType(
-        "A device of {host_value} is a partition.", "Write {value}, if all of it may be used."
+        "A device of {node} is a partition.", "Write {value}, if all of it may be used."
     ),
     "devices-without-osd": FindingType(
         "{name} has devices but not the role osd.", "Add the role, or remove the devices."
@@ -1374,7 +1372,7 @@ CATALOGUE: dict[str, FindingType] = {
         "This virtual switch lies in no VPC.", "Correct the range, or add its VPC to network.vpc."
     ),
     "waiver-ended": FindingType(
-        "The waiver of {check_value} has ended: `avadm preflight` fails for it.",
+        "The waiver of {check_id} has ended: `avadm preflight` fails for it.",
         "Fix what it waived and remove it, or let {who} decide again.",
         severity=_WARNING,
     ),
@@ -1382,12 +1380,12 @@ CATALOGUE: dict[str, FindingType] = {
         "The waiver names a node that there is not.", "Correct it, or remove the waiver with the node."
     ),
     "waivers-ended": FindingType(
-        "The waiver of {check_value} for {names} has ended.",
+        "The waiver of {check_id} for {names} has ended.",
         "Fix what it waived and remove it, or let {who} decide again.",
         check="waivers",
     ),
     "waivers-unused": FindingType(
-        "The waiver of {check_value} for {names} waives nothing.",
+        "The waiver of {check_id} for {names} waives nothing.",
         "Remove it: what it waived is fixed.",
         severity=_WARNING,
         check="waivers",

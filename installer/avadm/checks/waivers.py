@@ -86,7 +86,7 @@ def _expired(waiver: Waiver, where: str) -> Finding:
         where=where,
         found=f"until {waiver.until}",
         wanted="a day to come",
-        check_value=waiver.check,
+        check_id=waiver.check,
         names=", ".join(waiver.nodes),
         who=waiver.who,
     )
@@ -97,6 +97,6 @@ def _unused(waiver: Waiver, where: str) -> Finding:
         "waivers-unused",
         where=where,
         found="no such finding",
-        check_value=waiver.check,
+        check_id=waiver.check,
         names=", ".join(waiver.nodes),
     )

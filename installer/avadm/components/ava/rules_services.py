@@ -70,7 +70,7 @@ def certificate(draft: Draft) -> Iterator[Finding]:
                 path,
                 ", ".join(foreign.names(found[0]))[:200] or "no names",
                 f"{host} or *.{host.partition('.')[2]} among its alternative names",
-                host_value=host,
+                node=host,
             )
         left = foreign.ends(found[0]) - certs.now()
         if left < SOON:

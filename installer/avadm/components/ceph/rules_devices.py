@@ -28,7 +28,7 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
                 ", ".join(given) or "nothing",
                 "exactly one of serial, wwn, by_id",
                 host=host,
-                host_value=host,
+                node=host,
                 value="nothing" if not given else "several ids",
             )
         for key in given:
@@ -41,7 +41,7 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
                     value,
                     "a serial, WWN or by-id path: kernel names such as sdb move at a reboot",
                     host=host,
-                    host_value=host,
+                    node=host,
                 )
             elif not _IDENTIFIER.fullmatch(name) or not name.strip("."):
                 yield draft.finding(
@@ -50,7 +50,7 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
                     value,
                     "letters, digits, spaces and # + - . : = @ _",
                     host=host,
-                    host_value=host,
+                    node=host,
                 )
             elif key == "by_id" and "-part" in value:
                 yield draft.finding(
@@ -59,7 +59,7 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
                     value,
                     "a whole device",
                     host=host,
-                    host_value=host,
+                    node=host,
                     value=value.rpartition("-part")[0],
                 )
 

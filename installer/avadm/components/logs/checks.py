@@ -8,9 +8,9 @@ from typing import Any
 
 from avadm.checks.evidence import Snapshot
 from avadm.checks.framework import Check, bad, warn
+from avadm.checks.metric_age import late
 from avadm.components.logs.component import SHIPPER as LOG_SHIPPER
 from avadm.components.logs.component import STORE as LOG_STORE
-from avadm.doctor.metric_age import late
 from avadm.findings import Finding
 
 OK = 200

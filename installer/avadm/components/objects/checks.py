@@ -8,8 +8,8 @@ from typing import Any
 
 from avadm.checks.evidence import Snapshot
 from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.checks.metric_age import late
 from avadm.components.objects.component import GATEWAY
-from avadm.doctor.metric_age import late
 from avadm.findings import Finding
 from avadm.quantity import quantity
 

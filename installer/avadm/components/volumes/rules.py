@@ -56,7 +56,7 @@ def default(draft: Draft) -> Iterator[Finding]:
         "local": not any(n.local_volumes_gib for n in site.nodes) and "local_volumes_gib of some node",
     }.get(wanted)
     if lacking:
-        yield draft.finding("default-class-empty", path, wanted, lacking, wanted_value=wanted)
+        yield draft.finding("default-class-empty", path, wanted, lacking, storage_class=wanted)
 
 
 RULES = [local, pool, default]

@@ -81,9 +81,7 @@ def _address(
     draft: Draft, path: KeyPath, address: IPv4Address, net: IPv4Network, host: str
 ) -> Iterator[Finding]:
     if address not in net:
-        yield draft.finding(
-            "address-outside", path, address, f"an address of {net}", host=host, host_value=host
-        )
+        yield draft.finding("address-outside", path, address, f"an address of {net}", host=host, node=host)
     elif net.num_addresses > 2 and address in (net.network_address, net.broadcast_address):
         kind = "network" if address == net.network_address else "broadcast"
         yield draft.finding(
@@ -92,7 +90,7 @@ def _address(
             address,
             f"{net.network_address + 1} to {net.broadcast_address - 1}",
             host=host,
-            host_value=host,
+            node=host,
             kind=kind,
             net=net,
         )

@@ -36,7 +36,7 @@ def ended(draft: Draft) -> Iterator[Finding]:
                 ("waivers", i, "until"),
                 waiver.until,
                 "a day to come",
-                check_value=waiver.check,
+                check_id=waiver.check,
                 who=waiver.who,
             )
 
