@@ -286,6 +286,11 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "create-admin": FindingType("{name} was not made an administrator.", "{remedy}"),
     "database-backup": FindingType("This was not done.", "{remedy}"),
+    "database-backups-key": FindingType(
+        "Backups of PostgreSQL would be made with the key that opens all buckets: it would lie on the "
+        "database's nodes.",
+        "Have a key made for that bucket, and put it into the vault.",
+    ),
     "database-lives": FindingType(
         "The database lives: what was written since that time would be gone from it. Nothing was changed.",
         "If that is wanted, add `--over-living {name}`; the present data are kept aside on each node.",
@@ -305,8 +310,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Approve only the {value} devices, or, if all are to be used alike, write one device_class for all.",
     ),
     "device-identifier": FindingType(
-        "A device of {node} is named by {value}.",
-        "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
+        "A device of {node} is named by {value}.", "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`."
     ),
     "device-identifier-unknown": FindingType(
         "A device of {node} is named by what no disk is called.",
@@ -402,6 +406,13 @@ CATALOGUE: dict[str, FindingType] = {
     "duplicate-address": FindingType(
         "The address {value} is there twice.", "Correct or remove one of the two."
     ),
+    "duplicate-device": FindingType("{by_id} is there twice.", "Correct or remove one of the two."),
+    "duplicate-device-nodes": FindingType(
+        "{by_id} is there twice.",
+        "Correct or remove one of the two.",
+        severity=_WARNING,
+        check="duplicate-device",
+    ),
     "duplicate-device-serial": FindingType(
         "The serial {value} is there twice.", "Correct or remove one of the two.", check="duplicate-device"
     ),
@@ -425,6 +436,11 @@ CATALOGUE: dict[str, FindingType] = {
         "Snapshots of etcd lie on the node of its one member alone: with that disk Kubernetes is lost.",
         "Give the role etcd to two more nodes, add an object store, or copy them to another machine yourself.",
         severity=_WARNING,
+    ),
+    "etcd-copies-key": FindingType(
+        "Copies of etcd's snapshots would be made with the key that opens all buckets: it would lie on "
+        "etcd's nodes.",
+        "Have a key made for that bucket, and put it into the vault.",
     ),
     "existing-key": FindingType("{file} is {fault}"),
     "file-exists": FindingType(
@@ -646,6 +662,10 @@ CATALOGUE: dict[str, FindingType] = {
     "limit": FindingType("--limit matches no node."),
     "load-balancer-nobody": FindingType(
         "Nobody announces these addresses: no node has the role ingress.", "Give workers the role ingress."
+    ),
+    "load-balancer-range": FindingType("This is no range of addresses.", "Correct first or last."),
+    "load-balancer-range-large": FindingType(
+        "This range is too large.", "Correct first or last.", check="load-balancer-range"
     ),
     "load-balancer-taken": FindingType(
         "An address of this range is somebody else's.", "Choose another range."

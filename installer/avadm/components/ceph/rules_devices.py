@@ -80,15 +80,13 @@ def duplicates(draft: Draft) -> Iterator[Finding]:
         if place == path:
             continue
         # Virtual machines have equal by-id names (virtio-disk1); a real disk cannot be in two machines.
-        say = draft.error if other == host else draft.warning
-        yield say(
-            "duplicate-device",
+        yield draft.finding(
+            "duplicate-device" if other == host else "duplicate-device-nodes",
             (*path, "by_id"),
-            f"{device.by_id} is there twice.",
             f"also at {draft.where(place)}",
             "each device once",
-            "Correct or remove one of the two.",
-            host,
+            host=host,
+            by_id=device.by_id,
         )
 
 

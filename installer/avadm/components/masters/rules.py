@@ -165,13 +165,11 @@ def load_balancer(draft: Draft) -> Iterator[Finding]:
         return
     size = int(pool.last) - int(pool.first) + 1
     if not 1 <= size <= RANGE:
-        yield draft.error(
-            "load-balancer-range",
+        yield draft.finding(
+            "load-balancer-range" if size < 1 else "load-balancer-range-large",
             path,
-            "This is no range of addresses." if size < 1 else "This range is too large.",
             f"{pool.first} to {pool.last}",
             f"first up to last, at most {quantity(RANGE, 'address', 'addresses')}",
-            "Correct first or last.",
         )
         return
     for key, address in (("first", pool.first), ("last", pool.last)):

@@ -135,19 +135,14 @@ def external(draft: Draft) -> Iterator[Finding]:
                 "objects-provider-own", (*STORE, key), key, f"no {key} with provider external", key=key
             )
     opens = {store.external.access_key, store.external.secret_key}
-    for key, what, where in (
-        ("etcd_copies", "Copies of etcd's snapshots", "etcd's nodes"),
-        ("database_backups", "Backups of PostgreSQL", "the database's nodes"),
-    ):
+    for key, code in (("etcd_copies", "etcd-copies-key"), ("database_backups", "database-backups-key")):
         theirs = getattr(store.external, key)
         if theirs and {theirs.access_key, theirs.secret_key} & opens:
-            yield draft.error(
-                f"{key.replace('_', '-')}-key",
+            yield draft.finding(
+                code,
                 (*path, key),
-                f"{what} would be made with the key that opens all buckets: it would lie on {where}.",
                 f"{theirs.access_key}, {theirs.secret_key}",
                 "variables of their own, with a key that opens this bucket alone",
-                "Have a key made for that bucket, and put it into the vault.",
             )
     if not _https(store.external.endpoint):
         yield draft.finding(
