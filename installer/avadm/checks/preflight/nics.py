@@ -51,11 +51,7 @@ def _prefix(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
         rack = context.site.network.rack_prefix if nic.network == "management" else None
         length = rack or wanted.prefixlen
         if nic.fact["prefix"] != length:
-            yield nic.finding(
-                "nics-netmask",
-                f"/{nic.fact['prefix']}",
-                f"/{length} ({wanted})",
-            )
+            yield nic.finding("nics-netmask", f"/{nic.fact['prefix']}", f"/{length} ({wanted})")
 
 
 def _duplex(nics: list[Nic]) -> Iterator[Finding]:
