@@ -23,7 +23,7 @@ CONTENT = (
     "distributions/ava-client",
     "docs",
     "inventory",
-    "nodeside",
+    "avadm_node",
     "playbooks",
     "plugins",
     "roles",

@@ -239,5 +239,5 @@ def bound(name: str, one: DataSet, write: bool, cache: str, there: ExternalSourc
 
 
 def nfs_volume(server: str, path: str) -> str:
-    """Return the name under which a node mounts a folder of a server once for all pods (nodeside/volumes/nfs.py)."""
+    """Return the name under which a node mounts a folder of a server once for all pods (avadm_node/agents/volumes/nfs.py)."""
     return "nfs-" + hashlib.sha256(f"{server}:{path}".encode()).hexdigest()[:32]

@@ -62,7 +62,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Flex:
-    """A volume that a node's own driver mounts (nodeside/volumes/driver.py).
+    """A volume that a node's own driver mounts (avadm_node/agents/volumes/driver.py).
 
     Attributes:
         volume: its name, by which the driver finds it again.

@@ -1,7 +1,7 @@
 """Data sets that are snapshots of block images: what nodes mount is made by the provisioner of volumes, and asked for by a claim.
 
 A claim for readers, in the platform's own namespace, names the snapshot; its volume is an image that shares all of the
-snapshot, and as long as that is there ceph lets nobody remove the snapshot (nodeside/volumes/images.py).
+snapshot, and as long as that is there ceph lets nobody remove the snapshot (avadm_node/agents/volumes/images.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PROVISIONER = (
         Phrase("the image {image} has no snapshot {snapshot}"),
     ),
 )
-"""What the provisioner says (nodeside/volumes/images.py), and its phrase."""
+"""What the provisioner says (avadm_node/agents/volumes/images.py), and its phrase."""
 
 
 class Snapshots:

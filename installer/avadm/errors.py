@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from avadm.catalogue import finding
 from avadm.findings import Finding
 
 EXIT_GOOD = 0
@@ -40,8 +41,6 @@ class AvadmError(Exception):
         super().__init__("; ".join(f.what for f in self.findings))
 
     @classmethod
-    def of(
-        cls, check: str, what: str, where: str = "", found: str = "", wanted: str = "", remedy: str = ""
-    ) -> Self:
-        """Return the error of one finding; its parts are those of Finding."""
-        return cls(Finding(check, what, where, found, wanted, remedy))
+    def of(cls, code: str, where: str = "", found: str = "", wanted: str = "", **fields: object) -> Self:
+        """Return the error of one finding of the catalogue."""
+        return cls(finding(code, where, found, wanted, **fields))

@@ -7,9 +7,10 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How much a finding matters: an ``error`` stops the verb, a ``warning`` is only told."""
+    """How much a finding matters: an ``error`` stops the verb, a ``warning`` does not; ``unknown``: nothing could be seen."""
 
     ERROR = "error"
+    UNKNOWN = "unknown"
     WARNING = "warning"
     INFO = "info"
 

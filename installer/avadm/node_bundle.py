@@ -1,4 +1,4 @@
-"""The source of nodeside, the package of what runs on nodes: a module, and all that it imports of the package."""
+"""The source of avadm_node, the package of what runs on nodes: a module, and all that it imports of the package."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import threading
 from functools import cache
 from pathlib import Path
 
-import nodeside
+import avadm_node
 
-FOLDER = Path(nodeside.__file__).parent
+FOLDER = Path(avadm_node.__file__).parent
 # Python 3.11 counts the depth of all threads' trees together and takes it for an error (cpython 106905).
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def modules(name: str) -> dict[str, Path]:
-    """Return a module of nodeside and all that it imports of nodeside, the packages that they are in as well: name to file."""
+    """Return a module of avadm_node and all that it imports of it, the packages that they are in as well: name to file."""
     found: dict[str, Path] = {}
     left = [name]
     while left:
@@ -44,6 +44,6 @@ def _imports(name: str, path: Path) -> list[str]:
 
 
 def _file(name: str) -> Path | None:
-    """Return the file of a module of nodeside; None where there is none."""
+    """Return the file of a module of avadm_node; None where there is none."""
     path = FOLDER.joinpath(*name.split(".")[1:])
     return next((p for p in (path / "__init__.py", path.with_suffix(".py")) if name and p.is_file()), None)

@@ -70,12 +70,7 @@ class Cacher:
         self.stop()
         slot = next((s for s, _, alive in self._slots() if not alive), None)
         if slot is None:
-            raise AvadmError.of(
-                check="lab-apt-cache",
-                what=f"{_SLOTS} labs run at once.",
-                where=str(self.store),
-                remedy="Take one down.",
-            )
+            raise AvadmError.of("lab-apt-cache-slots", where=str(self.store), SLOTS=_SLOTS)
         for sub in ("cache", "log", "run", "conf"):
             (slot / sub).mkdir(parents=True, exist_ok=True)
         conf = _CONF.format(slot=slot, port=PORT, address=self.address)
@@ -95,12 +90,11 @@ class Cacher:
         reply = log.read_text(errors="replace").strip().splitlines()[-1:]
         self.stop()  # it lives on where it could not have the port
         raise AvadmError.of(
-            check="lab-apt-cache",
-            what="The apt cache does not start.",
+            "lab-apt-cache",
             where=str(log),
             found=" ".join(reply) or "no answer",
             wanted=f"apt-cacher-ng listening on {self.address}:{PORT}",
-            remedy=f"Read the log; is the port taken (ss -ltnp sport = :{PORT})?",
+            PORT=PORT,
         )
 
     def stop(self) -> bool:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Self
 import click
 from rich.status import Status
 
+from avadm.catalogue import finding
 from avadm.cli.output import console, print_json, stderr
 from avadm.cli.tables import print_table
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.quantity import quantity
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ def _lab(report: Printer, *, to_remove: bool = False, **wanted: object) -> Lab:
     except ValidationError as e:
         raise AvadmError(
             [
-                Finding(
-                    check="lab-option",
-                    what=f"{d['msg']}.",
+                finding(
+                    "lab-option",
                     where=f"--{'-'.join(map(str, d['loc']))}",
                     found=str(d["input"]),
+                    value=d["msg"],
                 )
                 for d in e.errors()
             ]
@@ -104,12 +104,7 @@ def _existing(report: Printer) -> Lab:
     from avadm_lab import folder
 
     if folder.default().config() is None:
-        raise AvadmError.of(
-            check="lab-none",
-            what="There is no lab.",
-            where=str(folder.default().root),
-            remedy="Run `avadm lab up`.",
-        )
+        raise AvadmError.of("lab-none", where=str(folder.default().root))
     return _lab(report)
 
 
@@ -162,9 +157,7 @@ def up(
         try:
             network = IPv4Network(subnet)
         except ValueError as e:
-            raise AvadmError.of(
-                check="lab-subnet", what="This is not a network.", where="--subnet", found=str(e)
-            ) from e
+            raise AvadmError.of("lab-subnet", where="--subnet", found=str(e)) from e
     with Printer() as report:
         it = _lab(
             report,

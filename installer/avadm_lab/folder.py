@@ -96,12 +96,10 @@ class Folder:
         """Raise AvadmError where a folder with other things in it is in the way."""
         if self.root.exists() and not self.state.exists() and any(self.root.iterdir()):
             raise AvadmError.of(
-                check="lab-folder",
-                what="The lab's folder holds something that is not a lab.",
+                "lab-folder",
                 where=str(self.root),
                 found=", ".join(sorted(p.name for p in self.root.iterdir())[:5]),
                 wanted="an empty folder or none",
-                remedy="Give another folder by AVADM_LAB_DIR, or empty this one.",
             )
 
     def make(self) -> None:
@@ -121,12 +119,7 @@ class Folder:
 
     def _broken(self, why: str) -> AvadmError:
         return AvadmError.of(
-            check="lab-state",
-            what="The lab's state cannot be read.",
-            where=str(self.state),
-            found=why.splitlines()[0],
-            wanted="what `avadm lab up` wrote",
-            remedy="Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
+            "lab-state", where=str(self.state), found=why.splitlines()[0], wanted="what `avadm lab up` wrote"
         )
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from avadm import paths
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm_lab import layout, prereqs, sitefile
 from avadm_lab.cacher import Cacher
 from avadm_lab.docker.engine import Engine
@@ -156,9 +156,7 @@ class Lab:
             if n.name == name:
                 return n
         names = ", ".join(n.name for n in self.nodes)
-        raise AvadmError.of(
-            check="lab-node", what="The lab has no such node.", where="NODE", found=name, wanted=names
-        )
+        raise AvadmError.of("lab-node", where="NODE", found=name, wanted=names)
 
     def ssh_command(self, name: str, command: list[str]) -> list[str]:
         """Return the ssh command line to a node, with its pinned host key."""
@@ -197,13 +195,12 @@ class Lab:
         if wrong:
             raise AvadmError(
                 [
-                    Finding(
-                        check="lab-changed",
-                        what=f"The lab exists with another value of {key!r}.",
+                    finding(
+                        "lab-changed",
                         where=str(self.folder.state),
                         found=str(getattr(self.config, key)),
                         wanted=str(getattr(before, key)),
-                        remedy="Leave the option out, or run `avadm lab down` first.",
+                        key=key,
                     )
                     for key in wrong
                 ]
@@ -228,12 +225,12 @@ class Lab:
     def _name_is_ours(self) -> None:
         if other := self.driver.owner():
             raise AvadmError.of(
-                check="lab-name-taken",
-                what=f"A lab named {self.config.name!r} belongs to another folder.",
+                "lab-name-taken",
                 where="--name",
                 found=str(other),
                 wanted=str(self.folder.root),
-                remedy=f"Take it down first (AVADM_LAB_DIR={other} avadm lab down), or use another --name.",
+                name=self.config.name,
+                other=other,
             )
 
     def _remember(self) -> None:

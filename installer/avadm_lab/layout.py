@@ -153,14 +153,7 @@ def parse_size(text: str) -> int:
     """Return bytes for sizes like ``10G`` or ``512M`` (powers of 1024); AvadmError for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
-        raise AvadmError.of(
-            check="lab-size",
-            what="This is not a size.",
-            where="--disk-size",
-            found=text,
-            wanted="a number with M, G or T",
-            remedy="Write 10G.",
-        )
+        raise AvadmError.of("lab-size", where="--disk-size", found=text, wanted="a number with M, G or T")
     # Whole MiB: loop devices are cut to sectors, and ceph's allocation units divide a MiB.
     return int(float(match[1]) * _UNITS[match[2].upper()]) // MIB * MIB
 
@@ -178,12 +171,7 @@ def nodes(config: Config) -> list[LabNode]:
     """
     if config.subnet.prefixlen > 24 or config.subnet.num_addresses > 65536:
         raise AvadmError.of(
-            check="lab-subnet",
-            what="The lab's network has the wrong size.",
-            where="--subnet",
-            found=str(config.subnet),
-            wanted="a network of /16 to /24",
-            remedy="Give one like 10.77.0.0/24.",
+            "lab-subnet-size", where="--subnet", found=str(config.subnet), wanted="a network of /16 to /24"
         )
     quorum = 3 if config.storage >= 3 else 1
     made = []

@@ -56,26 +56,18 @@ def ensure(proc: Proc, report: Reporter, programs: Mapping[str, str] = PROGRAMS)
     """
     wanted = missing(programs)
     if os.geteuid() != 0:
-        raise AvadmError.of(
-            check="lab-root",
-            what="Labs and simulated hosts need root: they are made of devices, networks and containers.",
-            where="this machine",
-            found=f"uid {os.geteuid()}",
-            wanted="uid 0",
-            remedy="Run the same command with sudo.",
-        )
+        raise AvadmError.of("lab-root", where="this machine", found=f"uid {os.geteuid()}", wanted="uid 0")
     _drop_stale_policy(report)
     if not wanted:
         return []
     command = f"apt-get install -y --no-install-recommends {' '.join(wanted)}"
     if not shutil.which("apt-get"):
         raise AvadmError.of(
-            check="lab-packages",
-            what="Packages are needed that this machine does not have.",
+            "lab-packages",
             where="this machine",
             found="missing: " + ", ".join(wanted),
             wanted="all of them (Debian's names)",
-            remedy=f"On Debian: {command}",
+            command=command,
         )
     with step(report, f"installing {', '.join(wanted)}"), _NoServices():
         env = {"DEBIAN_FRONTEND": "noninteractive"}

@@ -102,11 +102,11 @@ def run_checked(
     if done.ok:
         return done
     raise AvadmError.of(
-        check="lab-command",
-        what=f"{doing} failed.",
+        "lab-command",
         where=where,
         found=f"{' '.join(done.argv[:3])}: {done.why}",
         wanted="exit status 0",
+        doing=doing,
         remedy=remedy or "See the message; `avadm lab down` and `avadm lab up` make the lab afresh.",
     )
 

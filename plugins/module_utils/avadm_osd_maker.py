@@ -17,7 +17,7 @@ import time
 import uuid
 
 # Those that these import are named as well: mitogen sends what it finds by a whole name.
-from ansible.module_utils.nodeside.disks import blank, content, naming, ownership  # noqa: F401
+from ansible.module_utils.avadm_node.probes.disks import blank, content, naming, ownership  # noqa: F401
 
 BOOTSTRAP = "/var/lib/ceph/bootstrap-osd/ceph.keyring"
 DATA = "/var/lib/ceph/osd/ceph-%d"

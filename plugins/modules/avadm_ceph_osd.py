@@ -67,12 +67,11 @@ started:
 
 import time
 
+# Those that these import are named as well: mitogen sends what it finds by a whole name.
+from ansible.module_utils.avadm_node.probes.disks import blank, content, naming, ownership  # noqa: F401
+from ansible.module_utils.avadm_node.probes.disks.machine import Machine
 from ansible.module_utils.avadm_osd_maker import Maker, OsdError
 from ansible.module_utils.basic import AnsibleModule
-
-# Those that these import are named as well: mitogen sends what it finds by a whole name.
-from ansible.module_utils.nodeside.disks import blank, content, naming, ownership  # noqa: F401
-from ansible.module_utils.nodeside.disks.machine import Machine
 
 
 def entry_for(device, osd, entries):

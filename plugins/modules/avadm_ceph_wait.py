@@ -105,7 +105,7 @@ class Quorum(object):
 MOVING = frozenset(["OBJECT_MISPLACED"])
 """Checks that say that data move: 13.2 warns by them, 14 and later only where mon_warn_on_misplaced asks for it."""
 NEEDS = frozenset(["MDS_ALL_DOWN", "OSD_FULL", "PG_AVAILABILITY"])
-"""Checks with which no phase can continue; nodeside/fingerprint/cluster.py has them too."""
+"""Checks with which no phase can continue; avadm_node/probes/drift/cluster.py has them too."""
 PAUSED = frozenset(["pauserd", "pausewr", "full", "noup", "noin"])
 """Flags with which OSDs serve nothing, or never will."""
 AWAITED = frozenset(

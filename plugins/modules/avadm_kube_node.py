@@ -49,8 +49,8 @@ evicted:
   returned: success
 """
 
+from ansible.module_utils.avadm_node.probes.kube.drain import Drain, DrainError
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.nodeside.kube.drain import Drain, DrainError
 
 REFUSED = {
     "without-controller": "nothing makes them again (force): ",

@@ -92,7 +92,7 @@ class Space:
         }
         (folder / "space.json").write_text(json.dumps(report | {"listen": f"127.0.0.1:{self.port}"}))
         self.log = folder / "space.log"
-        program = node_archives.variables("nodeside-registry", folder)["files"]["program"]["path"]
+        program = node_archives.variables("avadm-node-registry", folder)["files"]["program"]["path"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-S", program, "serve", folder / "space.json"], stdout=log, stderr=log

@@ -195,8 +195,8 @@ def test_a_wheel_has_what_git_has_and_what_is_generated(wheels):
     assert "inventory/stray.vault-pass" not in found
     assert "inventory/small.yml" in found
     assert "roles/grafana/files/dashboards/fleet.json" in found
-    # The link of module_utils to nodeside is followed.
-    assert "plugins/module_utils/nodeside/lock.py" in found
+    # The link of module_utils to avadm_node is followed.
+    assert "plugins/module_utils/avadm_node/probes/lock.py" in found
     assert {f"avadm/content/{n}" for n in found} <= names(wheels[ROOT.name])
 
 
@@ -236,7 +236,7 @@ def imported(files) -> set[str]:
                 found.add(node.module.split(".")[0])
             elif isinstance(node, ast.Import):
                 found |= {a.name.split(".")[0] for a in node.names}
-    ours = {"avadm", "nodeside", "ava", "_typeshed", *(p for packages in ADDED.values() for p in packages)}
+    ours = {"avadm", "avadm_node", "ava", "_typeshed", *(p for packages in ADDED.values() for p in packages)}
     return found - set(sys.stdlib_module_names) - ours
 
 

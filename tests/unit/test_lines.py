@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-TREES = ("ava", "installer", "nodeside", "validation", "plugins", "roles")
+TREES = ("ava", "installer", "avadm_node", "validation", "plugins", "roles")
 CALLS = {"splitlines", "iter_lines", "aiter_lines"}
 ALLOWED = {row["file"]: row for row in yaml.safe_load((Path(__file__).parent / "splitlines.yml").read_text())}
 
@@ -42,7 +42,9 @@ def test_texts_are_split_at_line_feeds() -> None:
 
 def test_no_part_that_reads_logs_or_users_texts_is_allowed() -> None:
     assert not [
-        name for name in ALLOWED if name.startswith(("ava/", "nodeside/logs/", "installer/avadm/logs/client"))
+        name
+        for name in ALLOWED
+        if name.startswith(("ava/", "avadm_node/agents/logs/", "installer/avadm/logs/client"))
     ]
     assert all(row["why"] for row in ALLOWED.values())
 

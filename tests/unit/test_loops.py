@@ -15,12 +15,12 @@ import pytest
 
 from ava.kube.errors import Fenced, Unavailable
 from ava.kube.for_each import for_each
-from tests.unit.loops import nodeside, operator, operator_passes, others, scheduler, storage, volumes
+from tests.unit.loops import avadm_node, operator, operator_passes, others, scheduler, storage, volumes
 
 TOP = Path(__file__).parents[2]
 LOOPS: dict[str, Callable[..., None]] = {
     name: fed
-    for module in (operator, operator_passes, scheduler, storage, others, nodeside, volumes)
+    for module in (operator, operator_passes, scheduler, storage, others, avadm_node, volumes)
     for name, fed in module.LOOPS.items()
 }
 OTHERS = {
@@ -39,12 +39,12 @@ OTHERS = {
     "ava/scheduler/leader_session.py:LeaderSession._patiently": "tries one thing until it is done, whatever is raised",
     "ava/db/listener.py:Listener._told": "waits for a message, and reads none",
     "ava/db/listener.py:Poller.wait": "waits for a message, and reads none",
-    "nodeside/balancer.py:Services.follow": "ends by an exception, after which Services.run lists again",
-    "nodeside/database/restore.py:prepare": "the administrator's command",
-    "nodeside/database/restore.py:archived": "the administrator's command",
-    "nodeside/lock.py:Store.alone": "waits for a lock",
-    "nodeside/volumes/folders.py:Folders.entries": "entries of one folder",
-    "nodeside/volumes/map.py:Images.map": "waits for one mount",
+    "avadm_node/agents/balancer.py:Services.follow": "ends by an exception, after which Services.run lists again",
+    "avadm_node/agents/database/restore.py:prepare": "the administrator's command",
+    "avadm_node/agents/database/restore.py:archived": "the administrator's command",
+    "avadm_node/probes/lock.py:Store.alone": "waits for a lock",
+    "avadm_node/agents/volumes/folders.py:Folders.entries": "entries of one folder",
+    "avadm_node/agents/volumes/map.py:Images.map": "waits for one mount",
 }
 STEPS = {"outbox", "pass", "watchdog", "volumes", "heartbeat", "sweep", "disks", "load"}
 """What the operator does for ever beside looking at runs; each is in ``LOOPS`` as ``operator step NAME``."""
@@ -52,7 +52,7 @@ STEPS = {"outbox", "pass", "watchdog", "volumes", "heartbeat", "sweep", "disks",
 
 def endless() -> Iterator[str]:
     """Give FILE:FUNCTION of each loop without an end of its own."""
-    for path in sorted([*TOP.glob("ava/**/*.py"), *TOP.glob("nodeside/**/*.py")]):
+    for path in sorted([*TOP.glob("ava/**/*.py"), *TOP.glob("avadm_node/**/*.py")]):
 
         def walk(node: ast.AST, names: tuple[str, ...], path: Path = path) -> Iterator[str]:
             for child in ast.iter_child_nodes(node):

@@ -14,7 +14,7 @@ from tests.unit.fakes.scripts import load
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENT = re.compile(r"\b[KNPI](?:[1-9]|1[0-9])\b|\bA-[A-Z]{2}[0-9]{1,2}\b")
-SOURCES = ("installer/avadm", "ava", "nodeside", "plugins")
+SOURCES = ("installer/avadm", "ava", "avadm_node", "plugins")
 ABOUT_REQUIREMENTS = {"acceptance.md", "negative-controls.md", "faults.md", "architecture.md"}
 
 

@@ -74,12 +74,10 @@ def run(
                 load = runner.machine.since(begun)
         except MeasureError as error:
             raise AvadmError.of(
-                check="acceptance-not-possible",
-                what="The suite could not start.",
+                "acceptance-not-possible",
                 where=target.site,
                 found=str(error),
                 wanted="clients and a mon node that answer",
-                remedy="See `avadm status` and `avadm preflight`; apply what is missing.",
             ) from error
     found = registry.conditions(target, checks, report_folder)
     report = Report(
@@ -114,11 +112,7 @@ def verified(where: Path) -> tuple[Report, list[str]]:
     except (OSError, ValidationError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
         raise AvadmError.of(
-            check="no-report",
-            what="This is not a report.",
-            where=str(path),
-            found=why or "",
-            wanted="a report.json or its folder",
+            "no-report", where=str(path), found=why or "", wanted="a report.json or its folder"
         ) from error
     return report, registry.verified(report, path.parent)
 

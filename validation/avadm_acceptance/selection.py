@@ -23,11 +23,7 @@ def choose(only: Sequence[str], suite: str = "all") -> list[str]:
     unknown = [w for w in only if w not in found.values() or found.get("") == w]
     if unknown:
         raise AvadmError.of(
-            check="unknown-check",
-            what="There is no such check.",
-            where="--only",
-            found=", ".join(unknown),
-            wanted=", ".join(there),
+            "unknown-check", where="--only", found=", ".join(unknown), wanted=", ".join(there)
         )
     return list(found)
 
@@ -54,10 +50,10 @@ def _lacks(names: Sequence[str], site_file: SiteFile) -> Iterator[Finding]:
     for name in names:
         lack = registry.suites()[name].lack
         yield Finding(
-            check=lack.check,
-            what=f"The suite {name} needs {lack.needs}.",
-            where=site_file.where([lack.key]),
-            found=lack.found,
-            wanted=lack.wanted,
-            remedy=lack.remedy,
+            lack.check,
+            f"The suite {name} needs {lack.needs}.",
+            site_file.where([lack.key]),
+            lack.found,
+            lack.wanted,
+            lack.remedy,
         )

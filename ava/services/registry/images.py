@@ -1,7 +1,7 @@
 """What users have pushed to the site's registry: asked where it lies, removed by the registry's own interface.
 
-Nothing of it is kept here: it is counted at each question by a program beside the registry (nodeside/registry), so that no answer
-is older than the question.
+Nothing of it is kept here: it is counted at each question by a program beside the registry
+(avadm_node/agents/registry), so that no answer is older than the question.
 """
 
 from __future__ import annotations

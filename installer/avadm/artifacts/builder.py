@@ -282,13 +282,12 @@ class Builder:
 
     def _failed(self, title: str, found: str, wanted: str) -> AvadmError:
         return AvadmError.of(
-            check="artifact-build",
-            what=f"Building {self.artifact.name} failed: {title}.",
+            "artifact-build",
             where=str(self.log),
             found=found,
             wanted=wanted,
-            remedy="Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
-            "repository and packages.internet_proxy in the site file, and run it again.",
+            name=self.artifact.name,
+            title=title,
         )
 
 

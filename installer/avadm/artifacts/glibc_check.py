@@ -13,6 +13,7 @@ from typing import IO
 from elftools.elf.elffile import ELFFile
 
 from avadm.artifacts import images
+from avadm.catalogue import finding
 from avadm.findings import Finding
 from avadm.site import profile
 
@@ -46,13 +47,13 @@ def too_new(name: str, folder: Path) -> list[Finding]:
     """Return an error for each program of an artifact's folder that a node of some profile could not run."""
     oldest = floor()
     return [
-        Finding(
-            check="artifact-glibc",
-            what=f"{name}: {program} needs a newer C library than nodes have.",
+        finding(
+            "artifact-glibc",
             where=str(folder),
             found=f"glibc {needed}",
             wanted=f"at most glibc {oldest}",
-            remedy="Build it with `glibc` in its recipe, or static; of upstream's programs take one made for an older system.",
+            name=name,
+            program=program,
         )
         for path in sorted(p for p in folder.iterdir() if p.is_file())
         for program, needed in needs(path).items()

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from avadm import paths
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 
@@ -59,14 +60,7 @@ def no_program(name: str, found: str) -> Finding:
         wanted, remedy = "the Python package ziglang", "Install it beside avadm: pip install 'avadm[build]'."
     else:
         wanted, remedy = name, f"Install it: apt-get install {name}."
-    return Finding(
-        check="artifact-tool",
-        what=f"There is no {name} here to build with.",
-        where="PATH",
-        found=found,
-        wanted=wanted,
-        remedy=remedy,
-    )
+    return finding("artifact-tool", where="PATH", found=found, wanted=wanted, name=name, remedy=remedy)
 
 
 def _path() -> str:

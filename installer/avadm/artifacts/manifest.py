@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from ruamel.yaml import YAML
 
 from avadm import paths
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 FOLDER = Path(str(files("avadm.artifacts")))
 """Where manifest.yml and recipes/ lie."""
@@ -157,17 +157,9 @@ def named(names: tuple[str, ...]) -> list[Artifact]:
         if name in known:
             continue
         near = get_close_matches(name, known, n=1, cutoff=0.5)
-        what = f"There is no artifact {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
-        remedy = "Name one of these, or none for what the site needs."
+        guess = f" Did you mean {near[0]!r}?" if near else ""
         findings.append(
-            Finding(
-                check="unknown-artifact",
-                what=what,
-                where="command line",
-                found=name,
-                wanted=", ".join(known),
-                remedy=remedy,
-            )
+            finding("unknown-artifact", "command line", name, ", ".join(known), name=name, guess=guess)
         )
     if findings:
         raise AvadmError(findings)

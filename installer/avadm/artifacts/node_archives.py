@@ -1,4 +1,4 @@
-"""Programs of nodeside that run on nodes for good: each a zip archive that Python runs, named by its digest."""
+"""Programs of avadm_node that run on nodes for good: each a zip archive that Python runs, named by its digest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAMS = {
     "volumes": ("volumes.provisioner", "volumes.node", "volumes.driver"),
 }
 """Program to the modules whose ``main`` it runs. Of several, the first word of the command line says which."""
-PREFIX = "nodeside-"
+PREFIX = "avadm-node-"
 """What stands before a program's name where phases name what they install (`Phase.artifacts`)."""
 PLACE = "/usr/lib/avadm"
 MAIN = """import sys
@@ -37,7 +37,7 @@ sys.exit(import_module(MODULES[name]).main())
 
 
 def ours(artifact: str) -> bool:
-    """Return whether an artifact is a program of nodeside, which is made from this checkout and has no recipe."""
+    """Return whether an artifact is a program of avadm_node, which is made from this checkout and has no recipe."""
     return artifact.startswith(PREFIX)
 
 
@@ -45,13 +45,13 @@ def variables(artifact: str, folder: Path | None = None) -> dict[str, Any]:
     """Return what roles are told of a program, as of an artifact, and where a node has it; it is in the cache then.
 
     Args:
-        artifact: ``nodeside-NAME``.
+        artifact: ``avadm-node-NAME``.
         folder: where it is kept; the cache's where None.
     """
     name = artifact.removeprefix(PREFIX)
     content = bundle(name)
     digest = hashlib.sha256(content).hexdigest()
-    path = (folder or paths.cache() / "nodeside") / f"{name}-{digest[:12]}.pyz"
+    path = (folder or paths.cache() / "avadm_node") / f"{name}-{digest[:12]}.pyz"
     if not path.is_file() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_suffix(".new")
@@ -63,7 +63,7 @@ def variables(artifact: str, folder: Path | None = None) -> dict[str, Any]:
 
 def bundle(name: str) -> bytes:
     """Return a program's archive: the same bytes for the same sources."""
-    entries = [f"nodeside.{module}" for module in PROGRAMS[name]]
+    entries = [f"avadm_node.agents.{module}" for module in PROGRAMS[name]]
     called = {e.rpartition(".")[2] if len(entries) > 1 else "": e for e in entries}
     files = {path: text for entry in entries for path, text in _files(entry).items()}
     out = io.BytesIO()

@@ -16,6 +16,7 @@ from avadm.artifacts.builder import Builder
 from avadm.artifacts.commands import LocalCommands
 from avadm.artifacts.manifest import Artifact, named
 from avadm.artifacts.store import ArtifactState, ArtifactStore, Record, keep
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 
@@ -94,12 +95,8 @@ class ArtifactProvider:
                     raise
         except OSError as error:
             where = str(error.filename or self.store.root)
-            what = f"{artifact.name} cannot be kept in the cache."
-            remedy = "Free space there, or name another folder with AVADM_CACHE."
             found = error.strerror or str(error)
-            raise AvadmError.of(
-                check="artifact-cache", what=what, where=where, found=found, remedy=remedy
-            ) from error
+            raise AvadmError.of("artifact-cache", where=where, found=found, name=artifact.name) from error
 
     def _there(self, artifact: Artifact) -> bool:
         record = self.store.record(artifact)
@@ -173,10 +170,6 @@ class ArtifactProvider:
 
 
 def _not(artifact: Artifact, name: str, what: str, found: str, wanted: str) -> Finding:
-    return Finding(
-        check="artifact-version",
-        what=f"{artifact.name}: {name} {what}.",
-        where=name,
-        found=found,
-        wanted=wanted,
+    return finding(
+        "artifact-version", where=name, found=found, wanted=wanted, name=artifact.name, name2=name, what=what
     )

@@ -10,6 +10,7 @@ from typing import Any
 from avadm.artifacts import node_archives
 from avadm.artifacts.manifest import Artifact, named
 from avadm.artifacts.store import ArtifactState, ArtifactStore
+from avadm.catalogue import finding
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
 from avadm.findings import Finding
@@ -50,13 +51,14 @@ class Missing:
 
     def finding(self) -> Finding:
         """Return the error."""
-        return Finding(
-            check="artifact-missing",
-            what=f"{self.title}, which {', '.join(self.phases)} installs, is {self.state}.",
+        return finding(
+            "artifact-missing",
             where=str(self.folder),
             found=self.state,
             wanted=ArtifactState.PRESENT,
-            remedy="Run `avadm artifacts build`.",
+            title=self.title,
+            names=", ".join(self.phases),
+            state=self.state,
         )
 
 

@@ -14,6 +14,7 @@ from urllib.request import ProxyHandler, build_opener, urlopen
 from avadm.artifacts.manifest import Artifact, Download
 from avadm.artifacts.proxy import PROXIES
 from avadm.artifacts.store import sha256
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 
@@ -118,11 +119,12 @@ def _take(archive: Path, member: str, target: Path) -> None:
 def _finding(
     artifact: Artifact, where: str, what: str, remedy: str, found: str = "", wanted: str = ""
 ) -> Finding:
-    return Finding(
-        check="artifact-fetch",
-        what=f"{artifact.name}: {what}",
+    return finding(
+        "artifact-fetch",
         where=where,
         found=found,
         wanted=wanted,
+        name=artifact.name,
+        what=what,
         remedy=remedy,
     )

@@ -39,12 +39,7 @@ def ensure(path: Path, comment: str) -> ControllerKey:
         if created:
             _create(path, comment)
     except OSError as e:
-        raise AvadmError.of(
-            check="controller-key",
-            what=f"The controller's key cannot be written: {e.strerror}.",
-            where=str(path),
-            remedy="Free space or permission there, or name another file with ssh.key in the site file.",
-        ) from e
+        raise AvadmError.of("controller-key", where=str(path), strerror=e.strerror) from e
     private = usable(path)
     return ControllerKey(path, private, f"{private.get_name()} {private.get_base64()} {comment}", created)
 

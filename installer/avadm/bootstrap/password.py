@@ -20,21 +20,12 @@ def from_file(path: Path) -> str:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:
         reason = e.strerror if isinstance(e, OSError) else "it is not text"
-        raise AvadmError.of(
-            check="password-file", what=f"The password file cannot be read: {reason}.", where=str(path)
-        ) from e
+        raise AvadmError.of("password-file-unreadable", where=str(path), reason=reason) from e
     if mode & 0o077:
         raise AvadmError.of(
-            check="password-file",
-            what="The password file can be read by others.",
-            where=str(path),
-            found=f"mode {mode & 0o777:04o}",
-            wanted="0600",
-            remedy=f"chmod 600 {path}",
+            "password-file", where=str(path), found=f"mode {mode & 0o777:04o}", wanted="0600", file=path
         )
     password = text.split("\n", 1)[0].rstrip("\r")
     if not password:
-        raise AvadmError.of(
-            check="password-file", what="The password file's first line is empty.", where=str(path)
-        )
+        raise AvadmError.of("password-file-empty", where=str(path))
     return password

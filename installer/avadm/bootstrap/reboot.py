@@ -10,7 +10,7 @@ from pathlib import Path
 from avadm.bootstrap.boot_scripts import FILE, REBOOT, look, write
 from avadm.bootstrap.report import BootstrapState, NodeReport
 from avadm.bootstrap.task import BootstrapTask
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
 from avadm.remote.connect import Target
 from avadm.remote.fleet import Result
 from avadm.remote.ssh import SshFleet
@@ -112,15 +112,15 @@ def _may(job: BootstrapTask, target: Target, seen: Seen, own: str, report: NodeR
         )
     elif not job.allow_reboot:
         report.add("boot", BootstrapState.PENDING, f"to be rebooted with {lacks}")
-        report.warning = Finding(
-            check="bootstrap-boot",
-            what=f"{target.node} must be rebooted with {lacks}.",
+        report.warning = finding(
+            "bootstrap-boot",
             where="boot.allow_reboot",
             found="false",
             wanted="true, or a reboot by hand",
-            remedy=f"Set `boot.allow_reboot: true` in the site file and run bootstrap again. Or: {by_hand}",
-            severity=Severity.WARNING,
             host=target.node,
+            node=target.node,
+            lacks=lacks,
+            by_hand=by_hand,
         )
     else:
         return True

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from statistics import median_low
 from typing import Any
 
-from avadm.checks.base import Clock, PreflightContext
+from avadm.checks.evidence import Clock, PreflightContext
 from avadm.checks.peers import Peer, peers
 from avadm.components.base.variables import keyring, late_packages, packages
 from avadm.components.catalog import taken
 from avadm.disks.approvals import approvals
-from avadm.remote.call import ask, mapping
+from avadm.remote.call import Answer, Function, T, Told, ask, mapping
 from avadm.remote.fleet import Fleet, Result
 from avadm.site import internet
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
-from nodeside.preflight import facts as asking
+from avadm_node.probes.preflight import facts as asking
 
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
 TRIES = 3  # of measuring a clock again, in each pass
@@ -42,23 +42,64 @@ def collect(
     """
     around = peers(nodes, site.network)
     given = {node.name: _parameters(site, profile, node, around[node.name], only) for node in nodes}
-    answers = ask(fleet, profile.python, asking.collect, given, read=mapping, timeout=TIMEOUT, stamped=True)
+    limit = site.time.max_skew_ms if only is None or "clock" in only else None
+    answers, clocks = gather(
+        fleet, profile.python, asking.collect, given, read=mapping, timeout=TIMEOUT, max_skew_ms=limit
+    )
     facts: dict[str, Any] = {}
     unreachable: dict[str, str] = {}
-    clocks: dict[str, Clock] = {}
     for name, answer in answers.items():
-        if answer.value is None:
-            silent = answer.result.error is not None
-            unreachable[name] = (
-                answer.why if silent else f"{profile.python} on {name} gave no facts: {answer.why}"
-            )
+        if answer.value is not None:
+            facts[name] = {**answer.value, "clock": answer.stamps}
             continue
-        facts[name] = {**answer.value, "clock": answer.stamps}
-        if answer.stamps is not None:
-            clocks[name] = clock_of(answer.result, *answer.stamps)
-    if only is None or "clock" in only:
-        sharpen(clocks, fleet, site.time.max_skew_ms)
+        silent = answer.result.error is not None
+        unreachable[name] = (
+            answer.why if silent else f"{profile.python} on {name} gave no facts: {answer.why}"
+        )
     return PreflightContext(site, profile, nodes, facts, unreachable, clocks)
+
+
+def gather(
+    fleet: Fleet,
+    python: str,
+    function: Function,
+    given: Mapping[str, object],
+    *,
+    read: Callable[[Any], T],
+    timeout: float,
+    max_skew_ms: float | None = None,
+    told: Told | None = None,
+) -> tuple[dict[str, Answer[T]], dict[str, Clock]]:
+    """Call a probe on nodes; return their answers, and the clocks of those that gave facts.
+
+    Args:
+        fleet: how to reach them.
+        python: their Python.
+        function: the probe.
+        given: node to what the probe is given.
+        read: makes a value of an answer.
+        timeout: seconds that a node has.
+        max_skew_ms: clocks are measured until it is sure that they are within it; once where None.
+        told: is called as answers come.
+    """
+    answers = ask(
+        fleet,
+        python,
+        function,
+        given,
+        read=read,
+        timeout=timeout,
+        stamped=True,
+        told=told or (lambda *_: None),
+    )
+    clocks = {
+        name: clock_of(a.result, *a.stamps)
+        for name, a in answers.items()
+        if a.value is not None and a.stamps is not None
+    }
+    if max_skew_ms is not None:
+        sharpen(clocks, fleet, max_skew_ms)
+    return answers, clocks
 
 
 def _parameters(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from avadm.checks.result import PreflightResult
+from avadm.checks.framework import Report
 from avadm.checks.waivers import Waived
 from avadm.findings import Finding, errors
 
@@ -45,7 +45,7 @@ def _case(name: str, group: str, stands: Sequence[Finding], waived: Sequence[Wai
     return case
 
 
-def write_junit(outcome: PreflightResult, path: Path) -> None:
+def write_junit(outcome: Report, path: Path) -> None:
     """Write the outcome; findings about no single node are a case named as the check.
 
     Raises:

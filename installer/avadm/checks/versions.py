@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from avadm.catalogue import finding
 from avadm.components.catalog import BY_NAME, COMPONENTS, duties
 from avadm.components.model import Program
 from avadm.components.monitoring.variables_tls import asked_with
@@ -14,7 +15,7 @@ from avadm.findings import Finding
 from avadm.remote.call import ask, mapping
 from avadm.remote.fleet import Fleet
 from avadm.site.model import Node, Site
-from nodeside import versions
+from avadm_node.probes import versions
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
@@ -111,7 +112,7 @@ def judge(
 ) -> list[Finding]:
     """Judge what `collect` returned, after a phase only its parts; `wanted` is component to version prefix."""
     found = [
-        _finding("The node could not be asked for its versions.", name, found=reason, remedy="Run again.")
+        finding("versions-unknown", found=reason, host=name)
         for name, reason in collected["unreachable"].items()
     ]
     server = _server(collected)
@@ -124,12 +125,12 @@ def judge(
         found += _unequal(node, fact, server)
         found += _missing(site, node, fact, phase)
         found += [
-            _finding(
-                f"{program} was replaced on disk after it was started.",
-                node.name,
+            finding(
+                "versions-stale",
                 found="the old program runs on",
                 wanted="what is installed runs",
-                remedy="Restart it (for ceph one daemon after another, HEALTH_OK between them).",
+                host=node.name,
+                program=program,
             )
             for program in fact["stale"]
         ]
@@ -176,13 +177,7 @@ def _components(facts: dict[str, Any]) -> dict[str, list[str]]:
 def _wrong(node: Node, fact: dict[str, Any], wanted: dict[str, str]) -> list[Finding]:
     """Return what is not of the profile's version."""
     return [
-        _finding(
-            f"{what} is not of the profile's version.",
-            node.name,
-            found=version,
-            wanted=f"{wanted[component]}…",
-            remedy="Name package sources with that version, or choose the profile that fits.",
-        )
+        finding("versions-profile", found=version, wanted=f"{wanted[component]}…", host=node.name, what=what)
         for component, what, version in _running(fact)
         if component in wanted and not version.startswith(wanted[component])
     ]
@@ -204,12 +199,8 @@ def _unequal(node: Node, fact: dict[str, Any], server: str | None) -> list[Findi
     if server is None:
         return []
     return [
-        _finding(
-            f"{what} differs from the ceph servers.",
-            node.name,
-            found=version,
-            wanted=f"{server}, as the servers",
-            remedy="Bring the packages of all nodes to one version, then restart or mount again what runs.",
+        finding(
+            "versions-unequal", found=version, wanted=f"{server}, as the servers", host=node.name, what=what
         )
         for component, what, version in _running(fact)
         if component == "ceph" and version != server
@@ -239,12 +230,13 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
         if name in own and name not in fact["services"]
     ]
     return [
-        _finding(
-            f"{name} should run here after the phase {phase} and does not.",
-            node.name,
+        finding(
+            "versions-missing",
             found=state,
             wanted="it runs and tells its version",
-            remedy=f"See `systemctl status '{name}*'` and the journal on the node; then apply {phase} again.",
+            host=node.name,
+            name=name,
+            phase=phase,
         )
         for name, state in absent
     ]
@@ -260,18 +252,10 @@ def _cluster(versions: dict[str, Any] | None, prefix: str, phase: str | None) ->
     if len(numbers) <= 1 and all(n.startswith(prefix) for n in numbers):
         return []
     return [
-        Finding(
-            check="versions",
-            what="The cluster's daemons are not all of the profile's one version.",
+        finding(
+            "versions",
             where="ceph versions",
             found=", ".join(f"{count} × {n}" for n, count in sorted(numbers.items())),
             wanted=f"one version {prefix}…",
-            remedy="Finish the upgrade: `ceph versions` shows which kind lags; restart those daemons.",
         )
     ]
-
-
-def _finding(what: str, node: str, *, found: str = "", wanted: str = "", remedy: str = "") -> Finding:
-    return Finding(
-        check="versions", what=what, where="", found=found, wanted=wanted, remedy=remedy, host=node
-    )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.findings import Finding
 from avadm.site.load import SiteFile
 from avadm.site.model import Site, Waiver
 
@@ -80,23 +81,22 @@ def apply(
 
 
 def _expired(waiver: Waiver, where: str) -> Finding:
-    return Finding(
-        check=ID,
-        what=f"The waiver of {waiver.check} for {', '.join(waiver.nodes)} has ended.",
+    return finding(
+        "waivers-ended",
         where=where,
         found=f"until {waiver.until}",
         wanted="a day to come",
-        remedy=f"Fix what it waived and remove it, or let {waiver.who} decide again.",
+        check_id=waiver.check,
+        names=", ".join(waiver.nodes),
+        who=waiver.who,
     )
 
 
 def _unused(waiver: Waiver, where: str) -> Finding:
-    return Finding(
-        check=ID,
-        what=f"The waiver of {waiver.check} for {', '.join(waiver.nodes)} waives nothing.",
+    return finding(
+        "waivers-unused",
         where=where,
         found="no such finding",
-        wanted="",
-        remedy="Remove it: what it waived is fixed.",
-        severity=Severity.WARNING,
+        check_id=waiver.check,
+        names=", ".join(waiver.nodes),
     )

@@ -19,13 +19,14 @@ from rich.text import Text
 from avadm.artifacts.manifest import Artifact, manifest, named
 from avadm.artifacts.requirements import needed
 from avadm.artifacts.store import ArtifactState, ArtifactStore, as_json
+from avadm.catalogue import finding
 from avadm.cli.main import App, pass_app
 from avadm.cli.options import Renamed
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr, visible
 from avadm.cli.progress import HEARTBEAT_S, REFRESH_HZ, duration
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
-from avadm.findings import Finding, Severity
+from avadm.findings import Finding
 from avadm.site import internet
 
 if TYPE_CHECKING:
@@ -37,14 +38,7 @@ _STYLE = {
     ArtifactState.DAMAGED: "bold red",
     ArtifactState.ABSENT: "dim",
 }
-_UNPATCHED = Finding(
-    check="artifact-unpatched",
-    what="What is fetched has none of the security patches of docs/reference/generated/risks.md; "
-    "`avadm doctor` reports it as open.",
-    where="avadm artifacts fetch",
-    remedy="Run `avadm artifacts build` to replace it.",
-    severity=Severity.WARNING,
-)
+_UNPATCHED = finding("artifact-unpatched", where="avadm artifacts fetch")
 _names = click.argument("names", nargs=-1, metavar="[NAME]...")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, progress on stderr.")
 _jobs = click.option(
@@ -113,12 +107,10 @@ def fetch(
     known = dict(_checksum(text) for text in checksums)
     if not unpatched:
         raise AvadmError.of(
-            check="artifact-unpatched",
-            what="Upstream's programs have none of the security patches that `avadm artifacts build` applies.",
+            "artifact-unpatched-upstream",
             where="avadm artifacts fetch",
             found="no --unpatched",
             wanted="`avadm artifacts build`, or --unpatched",
-            remedy="Run `avadm artifacts build`. To take the unpatched programs nevertheless, add --unpatched.",
         )
     print_findings([_UNPATCHED])
     return _make(app, "upstream", names, jobs, again, known, as_json)
@@ -265,14 +257,9 @@ def _checksum(text: str) -> tuple[str, str]:
 
 
 def _wrong(artifact: Artifact, store: ArtifactStore, what: str, found: str, wanted: str) -> Finding:
-    where, remedy = str(store.folder(artifact)), f"avadm artifacts build {artifact.name}"
-    return Finding(
-        check="artifact-integrity",
-        what=f"{artifact.name} {what}.",
-        where=where,
-        found=found,
-        wanted=wanted,
-        remedy=remedy,
+    where = str(store.folder(artifact))
+    return finding(
+        "artifact-integrity", where=where, found=found, wanted=wanted, name=artifact.name, what=what
     )
 
 

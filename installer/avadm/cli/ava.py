@@ -7,13 +7,13 @@ import sys
 import click
 from rich.text import Text
 
+from avadm.catalogue import finding
 from avadm.cli.ava_people import ALL as people
 from avadm.cli.ava_people import invite
 from avadm.cli.ava_usage import usage
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
-from avadm.findings import Finding
 
 SAID = {"made": "is an administrator now", "changed": "was changed", "unchanged": "is one already"}
 LONGEST = 1024
@@ -60,12 +60,11 @@ def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
     lines = [line for line in done.stderr.splitlines() if not line.startswith("command terminated with")]
     message = "\n".join(lines).replace(password, "…") or text or f"exit status {done.rc}"
     raise AvadmError(
-        Finding(
-            check="create-admin",
-            what=f"{name} was not made an administrator.",
+        finding(
+            "create-admin",
             where=done.node,
             found=message,
-            wanted="",
+            name=name,
             remedy="Put that right and run it again."
             if done.rc == EXIT_FOUND_BAD or "Wanted" in message
             else "See `avadm doctor --only ava,database`, then run it again.",
@@ -82,10 +81,8 @@ def _password(name: str) -> str:
     if password:
         return password
     raise AvadmError.of(
-        check="password-missing",
-        what="Standard input has no password.",
+        "password-missing",
         where="standard input",
         found="nothing in its first line",
         wanted="the password, one line",
-        remedy="Run it in a terminal, which asks for it, or hand it a file: avadm ava create-admin NAME < FILE",
     )

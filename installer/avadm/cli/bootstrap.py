@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
+from avadm.catalogue import finding
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import print_findings, print_json, stderr
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
-from avadm.findings import Finding
 from avadm.quantity import quantity
 
 if TYPE_CHECKING:
@@ -144,9 +144,7 @@ def _existing(path: Path) -> paramiko.PKey:
         return load_key(path.expanduser())
     except ConnectionFailed as e:
         raise AvadmError.of(
-            check="existing-key",
-            what=f"{path.expanduser()} is {e.reason.facts['fault']}",
-            where="--existing-key",
+            "existing-key", where="--existing-key", file=path.expanduser(), fault=e.reason.facts["fault"]
         ) from e
 
 
@@ -161,14 +159,14 @@ def _declared(nodes: list[Node]) -> dict[str, paramiko.PKey]:
         try:
             found[node.name] = parse_key(node.host_key)
         except ValueError as e:
-            what = f"The site file's host_key of {node.name} is no public key: {e}."
             bad.append(
-                Finding(
-                    check="host-key",
-                    what=what,
+                finding(
+                    "host-key",
                     where=f"nodes.{node.name}.host_key",
                     found=node.host_key[:60],
                     wanted="TYPE BASE64",
+                    name=node.name,
+                    e=e,
                 )
             )
     if bad:

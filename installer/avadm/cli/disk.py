@@ -170,13 +170,7 @@ def _node(site: Site, name: str) -> Node:
         return site.node(name)
     except KeyError:
         known = ", ".join(n.name for n in site.nodes)
-        raise AvadmError.of(
-            check="unknown-node",
-            what="There is no such node.",
-            where="NODE",
-            found=name,
-            wanted=f"one of {known}",
-        ) from None
+        raise AvadmError.of("unknown-node", where="NODE", found=name, wanted=f"one of {known}") from None
 
 
 def _choose(site_file: SiteFile, fleet: Fleet, node: Node, names: tuple[str, ...]) -> list[Disk]:
@@ -202,27 +196,17 @@ def _confirm(disk: Disk, typed: str | None) -> None:
     if typed is None:
         stderr.print(Text(f"{_title(disk)}, model {disk.report['model'] or 'not told'}"))
         stderr.print(Text(f"On it: {disk.on_it}. All of it is lost."))
-        remedy = f"Use --yes-i-lose {disk.confirmation}"
         if not sys.stdin.isatty():
-            raise AvadmError.of(
-                check="disk-confirm",
-                what="There is no terminal to ask on.",
-                where="--yes-i-lose",
-                found="",
-                wanted="",
-                remedy=remedy,
-            )
+            raise AvadmError.of("disk-confirm-terminal", where="--yes-i-lose", confirmation=disk.confirmation)
         typed = click.prompt(
             f"Type {disk.confirmation} to erase it", default="", show_default=False, err=True
         )
     if typed != disk.confirmation:
         raise AvadmError.of(
-            check="disk-confirm",
-            what="This is not the disk's serial number; nothing was touched.",
+            "disk-confirm",
             where=f"{disk.node} {disk.report['real']}",
             found=typed or "nothing",
             wanted=disk.confirmation,
-            remedy="Look again with `avadm disk list` whether it is the disk that you mean.",
         )
 
 

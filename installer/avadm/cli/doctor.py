@@ -14,23 +14,25 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
-from avadm.cli.output import console, print_json, stderr, visible
+from avadm.cli.output import MARKS, console, print_json, stderr, visible
 from avadm.cli.tables import print_table
 from avadm.cli.times import DURATION
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD
+from avadm.findings import Finding, Severity
 from avadm.quantity import quantity
 
 if TYPE_CHECKING:
     import tenacity
 
-    from avadm.doctor.base import Check, Result
-    from avadm.doctor.model import Snapshot
+    from avadm.checks.evidence import Snapshot
+    from avadm.checks.framework import Check
 
 SHOWN = 4
 """Different pieces of evidence of one check that are told."""
+_WRONG = (Severity.ERROR, Severity.UNKNOWN)
 AGAIN_S = 15
 """Seconds between two rounds of `--wait`: what Prometheus tells is not newer than its scrape interval."""
-_MARK = {"bad": ("✗", "bold red"), "unknown": ("?", "magenta"), "warn": ("!", "yellow"), "ok": ("✓", "green")}
+_MARKS = {**MARKS, Severity.INFO: ("✓", "green")}
 
 
 @click.command()
@@ -58,9 +60,9 @@ def doctor(
     answer counts, and what was bad before is named while it waits. Exit status 1 when something is bad; 2 when nothing
     is, but something could not be looked at; warnings are shown only.
     """
-    from avadm.doctor.base import run
+    from avadm.checks.framework import flat, rows, run
+    from avadm.doctor.bundle import read
     from avadm.doctor.checks import choose
-    from avadm.doctor.model import read
 
     checks = choose(only)
     if only_list:
@@ -68,29 +70,29 @@ def doctor(
     if bundle and wait_s:
         raise click.UsageError("--wait asks the nodes again; a bundle never changes. Leave one of them out.")
 
-    def look() -> tuple[Snapshot, list[Result]]:
+    def look() -> tuple[Snapshot, list[Finding]]:
         snapshot = read(bundle) if bundle else _ask(app, checks if only else None, quiet=as_json)
-        return snapshot, run(snapshot, checks)
+        return snapshot, flat(run(snapshot, checks))
 
     snapshot, results = _until_good(look, wait_s)
     if as_json:
-        print_json({"checks": [r.as_dict() for r in results]})
+        print_json({"checks": rows(results, checks)})
     else:
         _print(snapshot, checks, results)
     return exit_status(snapshot, results)
 
 
 def _until_good(
-    look: Callable[[], tuple[Snapshot, list[Result]]], wait_s: int
-) -> tuple[Snapshot, list[Result]]:
+    look: Callable[[], tuple[Snapshot, list[Finding]]], wait_s: int
+) -> tuple[Snapshot, list[Finding]]:
     """Return the first look that is good, or the last one once `wait_s` seconds have passed."""
     import tenacity
 
-    def wanting(seen: tuple[Snapshot, list[Result]]) -> bool:
+    def wanting(seen: tuple[Snapshot, list[Finding]]) -> bool:
         return exit_status(*seen) != EXIT_GOOD
 
     def tell(state: tenacity.RetryCallState) -> None:
-        seen = [f"{r.id}: {r.evidence}" for r in _seen(state)[1] if r.status in ("bad", "unknown")]
+        seen = [f"{f.check}: {f.found}" for f in _seen(state)[1] if f.severity in _WRONG]
         more = f" (and {len(seen) - 1} more)" if len(seen) > 1 else ""
         left = wait_s - (state.seconds_since_start or 0)
         first = visible(seen[0] if seen else "no node has answered")
@@ -105,24 +107,23 @@ def _until_good(
     )(look)
 
 
-def _seen(state: tenacity.RetryCallState) -> tuple[Snapshot, list[Result]]:
+def _seen(state: tenacity.RetryCallState) -> tuple[Snapshot, list[Finding]]:
     """Return what the last look found; it is asked only after one."""
-    seen: tuple[Snapshot, list[Result]] = cast("tenacity.Future", state.outcome).result()
+    seen: tuple[Snapshot, list[Finding]] = cast("tenacity.Future", state.outcome).result()
     return seen
 
 
-def exit_status(snapshot: Snapshot, results: Sequence[Result]) -> int:
+def exit_status(snapshot: Snapshot, results: Sequence[Finding]) -> int:
     """Return 2 where no node answered, 1 where something is bad, 2 where something could not be looked at, else 0."""
-    seen = {str(r.status) for r in results}
+    seen = {f.severity for f in results}
     if all(facts.silent for facts in snapshot.nodes.values()):
         return EXIT_COULD_NOT_RUN
-    if "bad" in seen:
+    if Severity.ERROR in seen:
         return EXIT_FOUND_BAD
-    return EXIT_COULD_NOT_RUN if "unknown" in seen or not seen else EXIT_GOOD
+    return EXIT_COULD_NOT_RUN if Severity.UNKNOWN in seen or not seen else EXIT_GOOD
 
 
 def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
-    from avadm.doctor.base import parts
     from avadm.doctor.collect import collect
     from avadm.doctor.redaction import Cleaner, secrets_of
     from avadm.errors import AvadmError
@@ -132,7 +133,7 @@ def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
         cleaner = Cleaner(secrets_of(site_file))
     except AvadmError:
         cleaner = Cleaner()  # on the screen of who has the site: patterns are enough
-    fleet, only = app.fleet(), None if checks is None else parts(checks)
+    fleet, only = app.fleet(), _facts(checks)
     if quiet or not stderr.is_terminal:
         return collect(site_file, fleet, only, cleaner)
     with stderr.status(f"asking {quantity(len(site_file.site.nodes), 'node')}") as shown:
@@ -150,6 +151,10 @@ def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
         return collect(site_file, fleet, only, cleaner, told)
 
 
+def _facts(checks: Sequence[Check] | None) -> set[str] | None:
+    return None if checks is None else {fact for c in checks for fact in (*c.facts, *c.also)}
+
+
 def _list(checks: Sequence[Check], as_json: bool) -> int:
     if as_json:
         rows = [
@@ -164,32 +169,33 @@ def _list(checks: Sequence[Check], as_json: bool) -> int:
     return EXIT_GOOD
 
 
-def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Result]) -> None:
+def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Finding]) -> None:
     """Print the troubles, the worst first and the same one of many nodes once; then a line for each topic."""
-    for status in ("bad", "unknown", "warn"):
-        together: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for severity in (*_WRONG, Severity.WARNING):
+        together: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         for r in results:
-            if r.status == status:
+            if r.severity is severity:
                 # What cannot be asked of a silent node is told once, not for each check.
-                key = ("", r.evidence) if status == "unknown" else (r.id, r.remedy)
+                key = ("", r.found) if severity is Severity.UNKNOWN else (r.check, r.remedy)
                 together[key].append(r)
         for some in together.values():
-            console.print(_block(status, some))
+            console.print(_block(severity, some))
     print_table(_topics(checks, results), whole=())
-    names = ("bad", "warn", "unknown", "ok")
-    counts = {s: len({r.id for r in results if r.status == s}) for s in names}
-    words = f"{counts['bad']} bad, {counts['warn']} to watch, {counts['unknown']} not known"
+    bad, unknown, watch = (
+        len({r.check for r in results if r.severity is s}) for s in (*_WRONG, Severity.WARNING)
+    )
+    words = f"{bad} bad, {watch} to watch, {unknown} not known"
     console.print(
-        f"\n{quantity(len(snapshot.nodes), 'node')}, {quantity(len({r.id for r in results}), 'check')}, "
+        f"\n{quantity(len(snapshot.nodes), 'node')}, {quantity(len({r.check for r in results}), 'check')}, "
         f"{snapshot.seconds:.1f} s: {words}."
     )
 
 
-def _block(status: str, some: Sequence[Result]) -> Text:
+def _block(severity: Severity, some: Sequence[Finding]) -> Text:
     from avadm.cli.nodes import compact
 
-    mark, style = _MARK[status]
-    first, ids = some[0], sorted({r.id for r in some})
+    mark, style = _MARKS[severity]
+    first, ids = some[0], sorted({r.check for r in some})
     places = list(dict.fromkeys(r.where for r in some))
     where = (
         compact(places) if all(re.fullmatch(r"[a-z0-9-]+", p) for p in places) else "; ".join(places[:SHOWN])
@@ -197,8 +203,8 @@ def _block(status: str, some: Sequence[Result]) -> Text:
     where += f" and {len(places) - SHOWN} more" if len(places) > SHOWN and "; " in where else ""
     name = ids[0] if len(ids) == 1 else quantity(len(ids), "check")
     head = Text.assemble((f"{mark} {name}", style), "  ", (visible(where), "bold"))
-    same = len(places) == 1 or len({r.evidence for r in some}) == 1
-    messages = list(dict.fromkeys(r.evidence if same else f"{r.where}: {r.evidence}" for r in some))
+    same = len(places) == 1 or len({r.found for r in some}) == 1
+    messages = list(dict.fromkeys(r.found if same else f"{r.where}: {r.found}" for r in some))
     lines = [_folded(text) for text in messages[:SHOWN]]
     lines += [Text(f"    and {len(messages) - SHOWN} more", style="dim")] if len(messages) > SHOWN else []
     lines += [_folded(first.remedy, "do  ")] if first.remedy else []
@@ -215,26 +221,23 @@ def _folded(text: str, mark: str = "") -> Text:
     return found
 
 
-def _topics(checks: Sequence[Check], results: Sequence[Result]) -> Table:
+def _topics(checks: Sequence[Check], results: Sequence[Finding]) -> Table:
     """Return one row for each topic: how its checks ended."""
     table = Table(box=None, pad_edge=False, show_header=False)
     topic = {c.id: c.topic for c in checks}
     for name in dict.fromkeys(c.topic for c in checks):
-        mine = [r for r in results if topic[r.id] == name]
+        mine = [r for r in results if topic[r.check] == name]
         if not mine:
             continue
         row = Text()
-        for status, (mark, style) in _MARK.items():
-            ids = list(dict.fromkeys(r.id for r in mine if r.status == status))
-            if status == "ok":
-                wrong = {r.id for r in mine if r.status != "ok"}
+        for severity, (mark, style) in _MARKS.items():
+            well = severity is Severity.INFO
+            ids = list(dict.fromkeys(r.check for r in mine if r.severity is severity))
+            if well:
+                wrong = {r.check for r in mine if r.severity is not severity}
                 ids = [i for i in ids if i not in wrong]
             if ids:
-                names = (
-                    ""
-                    if status == "ok"
-                    else " " + ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
-                )
+                names = "" if well else " " + ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
                 row.append(f"{mark} {len(ids)}{names}  ", style=style)
         table.add_row(Text(name, style="bold"), row)
     return table

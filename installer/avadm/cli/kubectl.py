@@ -26,11 +26,7 @@ def kubectl(app: App, arguments: tuple[str, ...]) -> None:
     site_file = app.site_file()
     if not site_file.site.with_role("master"):
         raise AvadmError.of(
-            check="no-kubernetes",
-            what="The site has no Kubernetes.",
-            where=site_file.where(["nodes"]),
-            found="no node with the role master",
-            remedy="Give a node the role master, then run `avadm apply`.",
+            "no-kubernetes", where=site_file.where(["nodes"]), found="no node with the role master"
         )
     (artifact,) = named(("kubernetes",))
     program = ArtifactStore.default().folder(artifact) / "hyperkube"
@@ -41,10 +37,7 @@ def kubectl(app: App, arguments: tuple[str, ...]) -> None:
     ):
         if not path.is_file():
             raise AvadmError.of(
-                check="no-kubectl",
-                what="kubectl cannot be run from here: a file does not exist.",
-                where=str(path),
-                remedy=f"{remedy} On a master, root has kubectl: `avadm ssh {site_file.site.with_role('master')[0].name}`.",
+                "no-kubectl", where=str(path), remedy=remedy, name=site_file.site.with_role("master")[0].name
             )
     argv = [str(program), "kubectl", f"--kubeconfig={config}", *arguments]
     # The API's address is the site's own, whatever proxy this shell has for others.

@@ -109,12 +109,7 @@ def logs(
         answer = client.search(query, limit)
     except NoStore as error:
         raise AvadmError.of(
-            check="log-stores",
-            what="No log store answers.",
-            where="components.logs.stores",
-            found=str(error),
-            wanted="one that answers",
-            remedy="On those nodes see `systemctl status avadm-log-store`; `avadm apply logs` installs it.",
+            "log-stores", where="components.logs.stores", found=str(error), wanted="one that answers"
         ) from error
     if as_json:
         print_json({"lines": [_data(i) for i in answer.lines], "silent": answer.silent, "cut": answer.cut})
@@ -138,12 +133,10 @@ def _client(app: App) -> Client:
     found = stores(site_file.site)
     if not found:
         raise AvadmError.of(
-            check="no-logs",
-            what="The site has no central log store.",
+            "no-logs",
             where=site_file.where(["components"]),
             found="no components.logs",
             wanted="components.logs with stores",
-            remedy="Name two nodes in components.logs.stores, then `avadm apply`.",
         )
     fleet, python = app.fleet(), site_file.profile.python
     return Client([SshStore(s["name"], s["url"], USER, fleet, python) for s in found])

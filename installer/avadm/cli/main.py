@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from avadm import paths
+from avadm.catalogue import finding
 from avadm.cli.site_option import pointed, with_site
 from avadm.cli.version import show
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
@@ -107,8 +108,7 @@ class App:
         if pointer.is_file():
             return pointed(pointer)
         raise AvadmError.of(
-            check="no-site",
-            what="No site file was named and there is no default one.",
+            "no-site",
             where=f"--site, AVADM_SITE, {Path('site.yml').absolute()}, {pointer}",
             remedy="Name one with --site FILE, write one with `avadm site init`"
             + (", or start the lab with `avadm lab up`." if available("lab") else "."),
@@ -163,10 +163,7 @@ class Verbs(click.Group):
         if not available(cmd_name):
             distribution = OPTIONAL[cmd_name].replace("_", "-")
             raise AvadmError.of(
-                check="verb-not-installed",
-                what=f"`avadm {cmd_name}` is not installed.",
-                where=sys.prefix,
-                remedy=f"Install the distribution {distribution}, of the same version as avadm.",
+                "verb-not-installed", where=sys.prefix, verb=cmd_name, distribution=distribution
             )
         module = f"{OPTIONAL[cmd_name]}.cli" if cmd_name in OPTIONAL else f"avadm.cli.{cmd_name}"
         command = getattr(import_module(module), cmd_name)
@@ -255,8 +252,7 @@ def _unexpected(error: Exception) -> Finding:
             f"Nothing could be kept there ({unwritable.strerror}): free space or permission, or name another "
             "folder with AVADM_CACHE; run it again and report it with the file that is then made."
         )
-    what = f"Unexpected error: {type(error).__name__}: {error}"
-    return Finding(check="unexpected", what=what, where=str(path), remedy=remedy)
+    return finding("unexpected", where=str(path), name=type(error).__name__, error=error, remedy=remedy)
 
 
 def main() -> None:
@@ -273,9 +269,8 @@ def main() -> None:
     code = _run()
     sys.stdout.flush()
     if stdout is not None and stdout.trouble is not None:
-        what, why = "What this verb prints could not be written.", str(stdout.trouble.strerror)
-        remedy = "Free space, or send it elsewhere; then run it again."
-        print_findings([Finding(check="standard-output", what=what, found=why, remedy=remedy)])
+        why = str(stdout.trouble.strerror)
+        print_findings([finding("standard-output", found=why)])
         code = EXIT_COULD_NOT_RUN
     sys.exit(code)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
+from avadm.catalogue import finding
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.quantity import quantity
 
 if TYPE_CHECKING:
@@ -111,14 +111,12 @@ def _known(app: App, names: tuple[str, ...]) -> list[str]:
     findings = []
     for name in dict.fromkeys(names):
         if name not in roles:
-            what = "There is no such node."
+            code = "unknown-node"
         elif not roles[name] & {"master", "worker"}:
-            what = "This node has nothing of Kubernetes."
+            code = "unknown-node-kubernetes"
         else:
             continue
-        findings.append(
-            Finding(check="unknown-node", what=what, where="NAME", found=name, wanted=f"one of {known}")
-        )
+        findings.append(finding(code, where="NAME", found=name, wanted=f"one of {known}"))
     if findings:
         raise AvadmError(findings)
     return list(dict.fromkeys(names))

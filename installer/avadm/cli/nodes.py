@@ -28,8 +28,7 @@ def select(site: Site, limit: str | None) -> list[Node]:
         found = {n.name for n in site.nodes if fnmatchcase(n.name, part) or part in n.roles}
         if not found:
             raise AvadmError.of(
-                check="limit",
-                what="--limit matches no node.",
+                "limit",
                 where="--limit",
                 found=part,
                 wanted=f"node names, patterns or roles; nodes are {compact(n.name for n in site.nodes)}",

@@ -18,8 +18,9 @@ console = Console(highlight=False, soft_wrap=True)
 stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 
 FOUND_SHOWN = 5  # hosts on which something else was found, one a line
-_MARK = {
+MARKS = {
     Severity.ERROR: ("✗", "bold red"),
+    Severity.UNKNOWN: ("?", "magenta"),
     Severity.WARNING: ("!", "yellow"),
     Severity.INFO: ("·", "cyan"),
 }
@@ -73,9 +74,9 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, dict[str, str]]]
 
 def print_findings(findings: Sequence[Finding], to: Console = stderr) -> None:
     """Print findings, the same one on several hosts once, errors last so that they stay on the screen."""
-    order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
+    order = list(Severity)[::-1]
     for finding, found in sorted(grouped(findings), key=lambda g: order.index(g[0].severity)):
-        mark, style = _MARK[finding.severity]
+        mark, style = MARKS[finding.severity]
         to.print(Text(f"{mark} {visible(finding.what)}", style=style))
         for line in _lines(finding, found):
             to.print(Text(line))

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.artifacts.requirements import Missing
+from avadm.catalogue import finding
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress import first_line
@@ -150,14 +151,11 @@ def plan(
 
 def _unstable(out: Path) -> Finding:
     """Return that a saved plan will be refused: artifacts are inputs of the phases that install them."""
-    return Finding(
-        check="plan-unstable",
-        what="The saved plan will not hold: building the missing artifacts changes the inputs that it was made from.",
+    return finding(
+        "plan-unstable",
         where=str(out),
         found="a plan made before its artifacts",
         wanted="a plan made with all artifacts in the cache",
-        remedy="Run `avadm artifacts build`, then make the plan again.",
-        severity=Severity.WARNING,
     )
 
 

@@ -15,15 +15,14 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.options import only
-from avadm.cli.output import console, print_json
+from avadm.cli.output import MARKS, console, print_json
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Severity, errors
 from avadm.quantity import quantity
 
 if TYPE_CHECKING:
-    from avadm.checks.base import Check
-    from avadm.checks.result import Group, PreflightResult
+    from avadm.checks.framework import Check, Group, Report
     from avadm.checks.waivers import Waived
     from avadm.site.load import SiteFile
     from avadm.site.model import Node
@@ -78,33 +77,31 @@ def preflight(
     return EXIT_FOUND_BAD if errors(outcome.everything) else EXIT_GOOD
 
 
-def _versions(app: App, site_file: SiteFile, nodes: list[Node], _: object) -> PreflightResult:
+def _versions(app: App, site_file: SiteFile, nodes: list[Node], _: object) -> Report:
     """Return what runs against the profile's versions."""
-    from avadm.checks.result import PreflightResult
+    from avadm.checks.framework import Report
     from avadm.checks.versions import check
 
     begun = time.monotonic()
     found = {"versions": check(site_file, app.fleet(), nodes=nodes)}
     titles = {"versions": "what runs is the profile's version"}
     names = [n.name for n in nodes]
-    return PreflightResult(site_file.site.name, names, titles, found, seconds=time.monotonic() - begun)
+    return Report(site_file.site.name, names, titles, found, seconds=time.monotonic() - begun)
 
 
-def _facts(
-    app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check, ...] | None
-) -> PreflightResult:
+def _facts(app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check, ...] | None) -> Report:
     """Ask the nodes and return what the checks (all, where None) say of it."""
     from avadm.checks import waivers
     from avadm.checks.collect import collect
-    from avadm.checks.preflight import CHECKS, judge
-    from avadm.checks.result import PreflightResult
+    from avadm.checks.framework import Report, run
+    from avadm.checks.preflight import CHECKS
 
     begun = time.monotonic()
     only = None if checks is None else {fact for c in checks for fact in c.facts}
     context = collect(site_file.site, site_file.profile, nodes, app.fleet(), only)
-    found = judge(context, checks or CHECKS)
+    found = run(context, checks or CHECKS)
     if "reachability" not in found and context.unreachable:
-        found |= judge(context, _choose(CHECKS, ("reachability",)))
+        found |= run(context, _choose(CHECKS, ("reachability",)))
     names = [n.name for n in nodes]
     asked = [name for name in names if name not in context.unreachable]
     if not asked:  # what nobody was asked is not well
@@ -112,19 +109,16 @@ def _facts(
     stands, waived = waivers.apply(found, site_file, asked, datetime.now(tz=UTC).date())
     titles = {c.id: c.title for c in CHECKS} | {waivers.ID: waivers.TITLE}
     seconds = time.monotonic() - begun
-    return PreflightResult(site_file.site.name, names, titles, stands, waived, seconds, none_asked=not asked)
+    return Report(site_file.site.name, names, titles, stands, waived, seconds, none_asked=not asked)
 
 
-def _write_junit(outcome: PreflightResult, path: Path) -> None:
+def _write_junit(outcome: Report, path: Path) -> None:
     from avadm.checks.junit import write_junit
 
     try:
         write_junit(outcome, path)
     except OSError as e:
-        what, remedy = "The JUnit file cannot be written.", "Name a file in a folder that can be written to."
-        raise AvadmError.of(
-            check="junit", what=what, where=str(path), found=e.strerror or str(e), remedy=remedy
-        ) from e
+        raise AvadmError.of("junit", where=str(path), found=e.strerror or str(e)) from e
 
 
 def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ...]:
@@ -132,11 +126,7 @@ def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ..
     known = {c.id for c in checks}
     if unknown := [w for w in wanted if w not in known]:
         raise AvadmError.of(
-            check="unknown-check",
-            what="There is no such check.",
-            where="--only",
-            found=", ".join(unknown),
-            wanted=", ".join(c.id for c in checks),
+            "unknown-check", where="--only", found=", ".join(unknown), wanted=", ".join(c.id for c in checks)
         )
     return tuple(c for c in checks if not wanted or c.id in wanted)
 
@@ -153,13 +143,9 @@ def _list(checks: tuple[Check, ...], as_json: bool) -> int:
     return EXIT_GOOD
 
 
-MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "yellow"), Severity.INFO: ("·", "cyan")}
-
-
-def _print(outcome: PreflightResult) -> None:
+def _print(outcome: Report) -> None:
     """Print what was found, the worst first and the same thing on many nodes once; then what is well."""
-    from avadm.checks.base import worst
-    from avadm.checks.result import group
+    from avadm.checks.framework import group, worst
 
     groups = group(outcome.everything)
     for g in groups:
@@ -173,7 +159,7 @@ def _print(outcome: PreflightResult) -> None:
         for g in group(w.finding for w in some):
             console.print(Text(f"~ {_headline(g)}", style="cyan"))
             console.print(Text(f"    {words}"))
-    good = [name for name, findings in outcome.found.items() if worst(findings) == "ok"]
+    good = [name for name, findings in outcome.found.items() if worst(findings) is Severity.INFO]
     if good:
         console.print(Text(f"✓ {', '.join(good)}", style="green"))
     bad = sum(g.finding.severity is Severity.ERROR for g in groups)

@@ -89,12 +89,11 @@ def show(run: str, as_json: bool) -> None:
         _show(folder, as_json)
     except DAMAGE as error:
         raise AvadmError.of(
-            check="run-unreadable",
-            what="The files of this run are damaged.",
+            "run-unreadable",
             where=str(folder.path),
             found=f"{type(error).__name__}: {error}"[:200],
             wanted="summary.json and events.jsonl as avadm wrote them",
-            remedy=f"Read {folder.log.name} in that folder.",
+            name=folder.log.name,
         ) from error
 
 

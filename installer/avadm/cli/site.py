@@ -123,12 +123,10 @@ def init(
     except click.Abort as error:
         click.echo(err=True)  # ends the line of the question
         raise AvadmError.of(
-            check="init-incomplete",
-            what="Values that a site file needs are missing.",
+            "init-incomplete",
             where="avadm site init",
             found="end of input",
             wanted="--name, --domain and --node or --addresses",
-            remedy="Give these flags, or answer the questions.",
         ) from error
     new_nodes = beside.with_gpus(new_nodes, cards, wanted)
     subnet = _network(management) if management else around
@@ -182,12 +180,7 @@ def _network(text: str) -> IPv4Network:
         return IPv4Network(text)
     except ValueError as error:
         raise AvadmError.of(
-            check="wrong-value",
-            what="This is not an IPv4 network.",
-            where="--management",
-            found=text,
-            wanted="such as 10.0.0.0/24",
-            remedy=str(error),
+            "wrong-value", where="--management", found=text, wanted="such as 10.0.0.0/24", remedy=str(error)
         ) from error
 
 
@@ -324,12 +317,7 @@ def use(file: Path) -> None:
         pointer.parent.mkdir(parents=True, exist_ok=True)
         pointer.write_text(f"{path}\n", encoding="utf-8")
     except OSError as error:
-        raise AvadmError.of(
-            check="pointer-unwritable",
-            what="The default site cannot be saved.",
-            where=str(pointer),
-            found=error.strerror or "",
-        ) from error
+        raise AvadmError.of("pointer-unwritable", where=str(pointer), found=error.strerror or "") from error
     console.print(f"Default site: {path}", markup=False)
     if bad := errors(findings):
         console.print(f"It still has {quantity(len(bad), 'error')}: see `avadm site check`.", markup=False)

@@ -49,14 +49,6 @@ def pointed(pointer: Path) -> Path:
 
     text = pointer.read_bytes().decode("utf-8", "replace").strip()
     if not text.startswith("/") or not text.isprintable() or "\ufffd" in text:
-        what, wanted = "The file that names the default site holds no path.", "one line, an absolute path"
-        remedy = "Choose the site again with `avadm site use FILE`."
-        raise AvadmError.of(
-            check="default-site",
-            what=what,
-            where=str(pointer),
-            found=plain(text[:80]),
-            wanted=wanted,
-            remedy=remedy,
-        )
+        wanted = "one line, an absolute path"
+        raise AvadmError.of("default-site", where=str(pointer), found=plain(text[:80]), wanted=wanted)
     return Path(text)

@@ -30,11 +30,12 @@ def ssh(app: App, node: str, command: tuple[str, ...]) -> None:
     if node not in nodes:
         near = get_close_matches(node, nodes, n=1)
         raise AvadmError.of(
-            check="unknown-node",
-            what=f"The site has no node {node!r}." + (f" Did you mean {near[0]!r}?" if near else ""),
+            "unknown-node-ssh",
             where=str(site_file.path),
             found=node,
             wanted=", ".join(list(nodes)[:8]) + (" …" if len(nodes) > 8 else ""),
+            node=node,
+            guess=f" Did you mean {near[0]!r}?" if near else "",
         )
     usable(site_file.ssh_key)
     options = shlex.split(connection(site_file)["ansible_ssh_common_args"])

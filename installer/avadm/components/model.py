@@ -168,7 +168,7 @@ class Phase:
         component: key of components that the phase installs; where the site file has none no node takes part.
         only_with: role in the site file; without a node that has it no node takes part.
         chooses: returns the nodes that take part, where roles alone do not say it; ``groups`` are those of the playbook.
-        artifacts: names in artifacts/manifest.yml, or of programs of nodeside (artifacts/programs.py), of what the phase installs
+        artifacts: names in artifacts/manifest.yml, or of agents of avadm_node (node_archives.py), of what the phase installs
             from the cache.
         optional: further ones, of which the phase installs those that ``wants`` returns.
         wants: returns which of ``optional`` a site file asks for.

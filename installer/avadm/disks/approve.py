@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.util import load_yaml_guess_indent
 
+from avadm.catalogue import finding
 from avadm.disks.nodes import Disk
 from avadm.errors import AvadmError
 from avadm.findings import Finding, errors
@@ -25,13 +26,11 @@ from avadm.site.text import read_text
 def refusals(disks: Sequence[Disk]) -> list[Finding]:
     """Return why disks cannot be approved: only one that is blank, or our OSD already, can."""
     return [
-        Finding(
-            check="disk-refused",
-            what="This disk cannot be approved.",
+        finding(
+            "disk-refused",
             where=disk.report["path"] or disk.report["real"],
             found="; ".join(disk.report["reasons"]),
             wanted="a disk that is proven blank, or an OSD of this cluster",
-            remedy="Is it the right disk? If what is on it may go: `avadm disk zap`.",
             host=disk.node,
         )
         for disk in disks
@@ -42,13 +41,11 @@ def refusals(disks: Sequence[Disk]) -> list[Finding]:
 def unknown_kinds(disks: Sequence[Disk]) -> list[Finding]:
     """Return the disks of virtual machines whose kind the kernel does not know: a guess would choose their CRUSH class."""
     return [
-        Finding(
-            check="disk-class",
-            what="Whether this disk rotates is not known: it is virtual.",
+        finding(
+            "disk-class",
             where=disk.report["path"] or disk.report["real"],
             found="no device class",
             wanted="the class of what is behind it",
-            remedy="Add --device-class ssd, hdd or nvme; all OSDs of a site have the same.",
             host=disk.node,
         )
         for disk in disks
@@ -142,12 +139,7 @@ def approve(path: Path, node: str, entries: Sequence[dict[str, str]]) -> str:
         # A link stays a link: what it leads to is written.
         made.replace(path.resolve())
     except OSError as error:
-        raise AvadmError.of(
-            check="site-unwritable",
-            what="The site file cannot be written.",
-            where=str(path),
-            found=error.strerror or str(error),
-        ) from error
+        raise AvadmError.of("site-unwritable", where=str(path), found=error.strerror or str(error)) from error
     finally:
         made.unlink(missing_ok=True)
     lines = difflib.unified_diff(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.disks.approvals import approvals
 from avadm.errors import AvadmError
 from avadm.findings import Finding
@@ -14,7 +15,7 @@ from avadm.remote import call as asking
 from avadm.remote.call import Answer, Function
 from avadm.remote.fleet import Fleet
 from avadm.site.model import Node, Site
-from nodeside.disks import report
+from avadm_node.probes.disks import report
 
 TIMEOUT = 600.0  # seconds; each blank disk is read for 96 MiB
 
@@ -25,7 +26,7 @@ class Disk:
 
     Attributes:
         node: the node's name.
-        report: what nodeside's disks.report.every said of it.
+        report: what avadm_node's disks.report.every said of it.
     """
 
     node: str
@@ -83,7 +84,7 @@ class Disk:
 def ask(
     fleet: Fleet, python: str, node: str, function: Function, given: object, timeout: float = TIMEOUT
 ) -> Any:
-    """Have a function of nodeside run on a node and return its answer.
+    """Have a function of avadm_node run on a node and return its answer.
 
     Raises:
         AvadmError: the node cannot be reached, or gave no answer.
@@ -97,15 +98,7 @@ def ask(
 def _silent(node: str, answer: Answer[Any]) -> Finding:
     if answer.result.error is not None:
         return access.finding("disk-node", node, answer.result.error)
-    return Finding(
-        check="disk-node",
-        what="The node could not be asked about its disks.",
-        where=node,
-        found=answer.why,
-        wanted="an answer",
-        remedy="See `avadm preflight --only reachability`.",
-        host=node,
-    )
+    return finding("disk-node", where=node, found=answer.why, wanted="an answer", host=node)
 
 
 def survey(
@@ -124,14 +117,10 @@ def choose(disks: Sequence[Disk], name: str) -> Disk | Finding:
     if len(found) == 1:
         return found[0]
     shown = ", ".join(f"{d.report['kernel']} ({d.confirmation})" for d in found or disks)
-    return Finding(
-        check="disk-name",
-        what="No disk of the node has this name."
-        if not found
-        else "Several disks of the node have this name.",
+    return finding(
+        "disk-name-several" if found else "disk-name",
         where=name,
         found=shown or "no disk",
         wanted="the serial number, WWN, by-id path or kernel name of one disk",
-        remedy="See `avadm disk list`.",
         host=disks[0].node if disks else None,
     )

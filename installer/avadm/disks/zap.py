@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.disks.nodes import Disk, ask
 from avadm.errors import AvadmError
 from avadm.findings import Finding
@@ -17,7 +18,7 @@ from avadm.remote.fleet import Fleet
 from avadm.site.model import Site
 from avadm.state import summary
 from avadm.state.run_folder import RunFolder, write_atomic
-from nodeside.disks import zap
+from avadm_node.probes.disks import zap
 
 NO_STORE = 66
 """Exit status of a node without a monitor's store."""
@@ -29,7 +30,7 @@ CONFIG = "/etc/ceph/ceph.conf"
 
 
 def target(disk: Disk) -> dict[str, Any]:
-    """Return what names a disk to nodeside's zap: it must still be that one when it is erased."""
+    """Return what names a disk to avadm_node's zap: it must still be that one when it is erased."""
     report = disk.report
     if not report["approval"]:
         raise AvadmError(_refusal(disk, report["reasons"]))
@@ -113,13 +114,11 @@ def _known(fleet: Fleet, site: Site) -> dict[str, int] | None:
 
 
 def _refusal(disk: Disk, reasons: list[str]) -> Finding:
-    return Finding(
-        check="disk-in-use",
-        what="This disk is not erased: it is untouched.",
+    return finding(
+        "disk-in-use",
         where=f"{disk.report['real']} ({disk.confirmation})",
         found="; ".join(reasons),
         wanted="a disk that nobody uses",
-        remedy="Is it the right disk? Else end what uses it first.",
         host=disk.node,
     )
 
@@ -169,12 +168,10 @@ def _outcome(disk: Disk, answer: dict[str, Any]) -> tuple[str, Finding | None]:
         return "refused", _refusal(disk, answer["reasons"])
     if answer["after"]["state"] == "blank":
         return "blank", None
-    return "not blank", Finding(
-        check="disk-not-blank",
-        what="The disk was erased, but is not proven blank now.",
+    return "not blank", finding(
+        "disk-not-blank",
         where=disk.report["real"],
         found="; ".join(answer["after"]["reasons"]),
         wanted="blank",
-        remedy="Run the same command again; if it stays, erase it whole: `blkdiscard -z` on the node.",
         host=disk.node,
     )

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from avadm.checks.evidence import Snapshot, parse
 from avadm.errors import AvadmError
 from avadm.private_files import write_private
 
@@ -50,12 +51,8 @@ def pack(path: Path, folder: str, files: Mapping[str, str], about: Mapping[str, 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_private(path, out.getvalue())
     except OSError as error:
-        what, remedy = (
-            "The bundle cannot be written.",
-            "Name a file in a folder that can be written to with -o.",
-        )
         raise AvadmError.of(
-            check="bundle", what=what, where=str(path), found=error.strerror or str(error), remedy=remedy
+            "bundle-unwritable", where=str(path), found=error.strerror or str(error)
         ) from error
 
 
@@ -79,13 +76,11 @@ def snapshot_text(path: Path) -> str:
     raise _refused(path, f"no {SNAPSHOT} in it")
 
 
+def read(path: Path) -> Snapshot:
+    """Return the snapshot in a bundle, or in a bare snapshot.json."""
+    return parse(snapshot_text(path), str(path))
+
+
 def _refused(path: Path, found: str) -> AvadmError:
-    what, wanted = "This is no bundle of `avadm support collect`.", "a tar.gz with snapshot.json"
-    return AvadmError.of(
-        check="bundle",
-        what=what,
-        where=str(path),
-        found=found,
-        wanted=wanted,
-        remedy="Name the file that it wrote.",
-    )
+    wanted = "a tar.gz with snapshot.json"
+    return AvadmError.of("bundle", where=str(path), found=found, wanted=wanted)

@@ -7,16 +7,15 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from avadm import __version__
-from avadm.checks.base import Clock
-from avadm.checks.collect import clock_of, sharpen
-from avadm.doctor.model import ClockFacts, NodeFacts, Snapshot
+from avadm.checks.collect import gather
+from avadm.checks.evidence import Clock, NodeFacts, Snapshot
 from avadm.doctor.parts import QUESTIONS, parameters, site_facts
 from avadm.errors import DAMAGE, AvadmError
-from avadm.remote.call import Answer, Told, ask
+from avadm.remote.call import Answer, Told
 from avadm.remote.fleet import Fleet
 from avadm.remote.redact import Redactor
 from avadm.site.load import SiteFile
-from nodeside.doctor import parts
+from avadm_node.probes.health import parts
 
 TIMEOUT = 90.0
 """Seconds for a node's whole answer: more than its slowest part may take."""
@@ -40,19 +39,17 @@ def collect(
     """
     begun, taken = time.monotonic(), time.time()
     facts = site_facts(site_file)
-    asked = ask(
+    asked, clocks = gather(
         fleet,
         site_file.profile.python,
         parts.ask,
         {node.name: parameters(site_file, facts, node, only) for node in facts.nodes},
         read=lambda found: NodeFacts(parts=found["parts"], errors=found["errors"]),
         timeout=TIMEOUT,
-        stamped=True,
-        told=told or (lambda *_: None),
+        max_skew_ms=facts.max_skew_ms,
+        told=told,
     )
     answers = {name: said(answer) for name, answer in asked.items()}
-    clocks = {n: clock_of(a.result, *a.stamps) for n, a in asked.items() if a.stamps is not None}
-    sharpen(clocks, fleet, facts.max_skew_ms)
     nodes = {n.name: _with_clock(answers[n.name], clocks.get(n.name)) for n in facts.nodes}
     clean = _redacted({name: node.model_dump() for name, node in nodes.items()}, redactor or Redactor())
     return Snapshot(
@@ -77,7 +74,7 @@ def said(answer: Answer[NodeFacts]) -> NodeFacts:
 def _with_clock(node: NodeFacts, clock: Clock | None) -> NodeFacts:
     if clock is None:
         return node
-    found = ClockFacts(offset_ms=round(clock.offset_ms, 1), error_ms=round(clock.error_ms, 1))
+    found = Clock(round(clock.offset_ms, 1), round(clock.error_ms, 1))
     return node.model_copy(update={"clock": found})
 
 

@@ -9,20 +9,20 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from avadm.checks.evidence import SiteFacts, SiteNode
 from avadm.components.catalog import COMPONENTS, always, given, held, listeners
 from avadm.components.model import Probe
 from avadm.components.monitoring.variables_tls import READER_FILES, read_guarded
 from avadm.components.nodes.variables import DNS_OFFSET, tunnels
 from avadm.components.packet_filter.variables import texts
 from avadm.doctor import places
-from avadm.doctor.model import SiteFacts, SiteNode
 from avadm.risks.register import least_packages, rules
 from avadm.site.load import SiteFile
 
 KUBE = ("master", "worker")
 
 QUESTIONS: tuple[Probe, ...] = tuple(q for c in COMPONENTS for q in c.questions)
-"""A new kind of question: one line in its component, and a function of that name in a module of nodeside/doctor."""
+"""A new kind of question: one line in its component, and a function of that name in a module of avadm_node/probes/health."""
 CERTIFICATES = sorted({pattern for c in COMPONENTS for pattern in c.certificates})
 """Patterns of the files with certificates that avadm writes on nodes."""
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from avadm import __version__
+from avadm.checks import framework
+from avadm.checks.evidence import Snapshot, parse
 from avadm.components.catalog import COMPONENTS
-from avadm.doctor import base
 from avadm.doctor.bundle import SNAPSHOT, pack
 from avadm.doctor.checks import CHECKS
 from avadm.doctor.collect import collect
-from avadm.doctor.model import Snapshot, parse
 from avadm.doctor.redaction import Cleaner, secrets_of
 from avadm.remote.call import ask, mapping
 from avadm.remote.fleet import Fleet
 from avadm.site.load import SiteFile
 from avadm.state.run_folder import list_runs
 from avadm.state.site_state import state_folder
-from nodeside import support
+from avadm_node.probes import support
 
 TIMEOUT = 180.0
 """Seconds for a node's journal and configurations."""
@@ -90,7 +90,7 @@ def make(
     content.files[SNAPSHOT] = snapshot.as_json()
     content.masked |= {SNAPSHOT: masked} if masked else {}
     clean = parse(content.files[SNAPSHOT], SNAPSHOT)
-    results = [r.as_dict() for r in base.run(clean, CHECKS)]
+    results = framework.rows(framework.flat(framework.run(clean, CHECKS)), CHECKS)
     content.files["doctor.json"] = json.dumps({"checks": results}, indent=1, ensure_ascii=False) + "\n"
     about = {
         "avadm": __version__,

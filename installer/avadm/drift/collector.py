@@ -11,7 +11,7 @@ from avadm.remote.fleet import Fleet
 from avadm.remote.managed_resources import CLUSTER, UNPROVEN, kind
 from avadm.site.load import SiteFile
 from avadm.state.snapshots import OF, WHOLE, HostSnapshot, SnapshotStore
-from nodeside.fingerprint import values
+from avadm_node.probes.drift import values
 
 TIMEOUT = 60.0  # seconds
 

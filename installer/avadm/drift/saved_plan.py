@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from avadm import __version__
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.state.run_folder import write_atomic
 
 if TYPE_CHECKING:
@@ -80,9 +80,7 @@ class SavedPlan(_Data):
             write_atomic(path, self.model_dump_json(indent=1) + "\n")
         except OSError as error:
             found = error.strerror or str(error)
-            raise AvadmError.of(
-                check="plan-unwritable", what="The plan cannot be written.", where=str(path), found=found
-            ) from error
+            raise AvadmError.of("plan-unwritable", where=str(path), found=found) from error
 
 
 def keep(
@@ -127,23 +125,13 @@ def load(path: Path, site: str) -> SavedPlan:
     except (OSError, UnicodeDecodeError) as error:
         found = getattr(error, "strerror", None) or str(error)
         raise AvadmError.of(
-            check="plan-unreadable",
-            what="The plan cannot be read.",
-            where=str(path),
-            found=found,
-            wanted=wanted,
-            remedy=AGAIN,
+            "plan-unreadable", where=str(path), found=found, wanted=wanted, remedy=AGAIN
         ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         found = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
         raise AvadmError.of(
-            check="plan-unreadable",
-            what="This is not a plan.",
-            where=str(path),
-            found=found,
-            wanted=wanted,
-            remedy=AGAIN,
+            "plan-unreadable-format", where=str(path), found=found, wanted=wanted, remedy=AGAIN
         ) from error
     for what, found, now in (
         ("format", str(plan.version), "1"),
@@ -152,12 +140,7 @@ def load(path: Path, site: str) -> SavedPlan:
     ):
         if found != now:
             raise AvadmError.of(
-                check="plan-of-another",
-                what=f"The plan is of another {what}.",
-                where=str(path),
-                found=found,
-                wanted=now,
-                remedy=AGAIN,
+                "plan-of-another", where=str(path), found=found, wanted=now, what=what, remedy=AGAIN
             )
     return plan
 
@@ -181,28 +164,21 @@ def _seen(plan: SavedPlan) -> dict[str, _Seen]:
 def refuse_other(kept: SavedPlan, now: SavedPlan, path: Path) -> None:
     """Raise AvadmError with every difference where the plan made now is another than the kept one."""
     findings = [
-        Finding(
-            check="plan-outdated",
-            what=message,
-            where=f"{path}: {where}",
-            found=found,
-            wanted=wanted,
-            remedy=AGAIN,
-        )
-        for where, message, found, wanted in _differences(_seen(kept), _seen(now))
+        finding(code, f"{path}: {where}", found, wanted, remedy=AGAIN)
+        for where, code, found, wanted in _differences(_seen(kept), _seen(now))
     ]
     if findings:
         raise AvadmError(findings)
 
 
 def _differences(kept: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield where, message, found (now) and wanted (planned) of each difference."""
+    """Yield where, code, found (now) and wanted (planned) of each difference."""
     for name in dict.fromkeys([*kept, *now]):
         if name not in kept or name not in now:
             found, wanted = (
                 ("part of it", "not part of it") if name in now else ("not part of it", "part of it")
             )
-            yield name, "The phase's part in the plan is another by now.", found, wanted
+            yield name, "plan-outdated-part", found, wanted
             continue
         before, after = kept[name], now[name]
         for host in dict.fromkeys([*before.inputs, *after.inputs]):
@@ -211,7 +187,7 @@ def _differences(kept: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> Iterato
                 found = "no node of it" if gone else "other inputs (site file, roles or secrets)"
                 yield (
                     f"{name} on {host}",
-                    "The phase's inputs have changed since.",
+                    "plan-outdated-inputs",
                     found,
                     "those of the plan",
                 )
@@ -220,7 +196,7 @@ def _differences(kept: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> Iterato
             if after.reasons.get(key) != before.reasons.get(key):
                 where = f"{name} on {host or 'the cluster'}" + (f": {item}" if item else "")
                 found, wanted = (_state(side.reasons.get(key), state) for side in (after, before))
-                yield where, "The node is in another state than the plan saw.", found, wanted
+                yield where, "plan-outdated-state", found, wanted
 
 
 def _state(found: str | None, state: str) -> str:

@@ -28,7 +28,7 @@ from avadm.remote.events import Event, Kind
 from avadm.remote.fleet import Fleet
 from avadm.remote.managed_resources import UNPROVEN, kind
 from avadm.state.snapshots import SnapshotStore
-from nodeside import peers as there
+from avadm_node import peers as there
 
 TASK = "Tell the node of the others, without the playbook"
 HOSTS = "/etc/hosts"

@@ -18,7 +18,7 @@ from avadm.inventory.model import STATE_KEY, Variables
 # How a node is reached is no input of what is installed on it.
 _CONNECTION = ("ansible_",)
 _MODULE = re.compile(rb"\bavadm_\w+")
-_NODESIDE = re.compile(rb"\bansible\.module_utils\.nodeside\.(\w+)")
+_PROBES = re.compile(rb"\bansible\.module_utils\.avadm_node\.probes\.(\w+)")
 _SECRET = re.compile(r"\bvault_\w+")
 LOCKED = "locked"
 """In place of the secrets' part of a digest, where the vault cannot be opened now: without its password people may look still."""
@@ -145,11 +145,11 @@ class Digests:
             files = {m for m in named - found if m.is_file()}
             found |= files
         found |= set(_files(folder / "module_utils"))
-        # A folder of nodeside is one whole, and none of those that modules use imports another.
-        shared = {name.decode() for f in found for name in _NODESIDE.findall(f.read_bytes())}
+        # A folder of probes is one whole, and none of those that modules use imports another.
+        shared = {name.decode() for f in found for name in _PROBES.findall(f.read_bytes())}
         return [
             *sorted(found),
-            *(f for name in sorted(shared) for f in _files(self._home / "nodeside" / name)),
+            *(f for name in sorted(shared) for f in _files(self._home / "avadm_node/probes" / name)),
         ]
 
 

@@ -88,12 +88,10 @@ def write(
                 stale.unlink()
     except OSError as error:
         raise AvadmError.of(
-            check="inventory-unwritable",
-            what="The inventory cannot be written.",
+            "inventory-unwritable",
             where=str(error.filename or folder),
             found=error.strerror or str(error),
             wanted="a folder of one's own",
-            remedy="Name another folder.",
         ) from error
     return Inventory(folder.absolute(), grouped, desired.vault)
 
@@ -116,12 +114,7 @@ def _refuse_foreign(folder: Path) -> None:
     hosts = folder / "hosts.yml"
     if hosts.exists() and not hosts.read_text(encoding="utf-8", errors="replace").startswith(MARK):
         raise AvadmError.of(
-            check="inventory-foreign",
-            what="There is an inventory that avadm did not write.",
-            where=str(hosts),
-            found="a foreign file",
-            wanted="an empty or new folder",
-            remedy="Name another folder with --out.",
+            "inventory-foreign", where=str(hosts), found="a foreign file", wanted="an empty or new folder"
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from avadm.catalogue import finding
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 from avadm.site.vault import Vault
@@ -67,9 +68,8 @@ def lost(site_file: SiteFile, vault: Vault, copies: Sequence[str] = ()) -> Findi
     names = ", ".join([*held, *(f"the copy of the state on {node}" for node in copies)])
     if not names:
         return None
-    return Finding(
-        check="vault-lost",
-        what="The site's vault is gone, and what was made with it is there: no new one is made.",
+    return finding(
+        "vault-lost",
         where=str(vault.path),
         found=f"no file, but {names}",
         wanted="the vault that the site was installed with",
@@ -94,8 +94,7 @@ def refuse_other(vault: Vault, known: Mapping[str, str]) -> None:
     if _mark(name, vault.read().get(name, "")) == known[name]:
         return
     raise AvadmError.of(
-        check="vault-other",
-        what="This is not the vault that the site was installed with.",
+        "vault-other",
         where=str(vault.path),
         found=f"another {name}, or none",
         wanted="that of the state, which the site's nodes also keep",

@@ -1,4 +1,4 @@
-"""Cordoning and draining nodes: what kubectl on a master does (nodeside/kube/drain.py), for several nodes."""
+"""Cordoning and draining nodes: what kubectl on a master does (avadm_node/probes/kube/drain.py), for several nodes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
-from avadm.findings import Finding, Severity
+from avadm.findings import Finding
 from avadm.kube.masters import Masters
 from avadm.quantity import quantity
 
@@ -146,40 +147,30 @@ def _speaks_against(name: str, seen: Mapping[str, Any]) -> list[Finding]:
     """Return why a node cannot be drained; all reasons are one finding."""
     if seen["cordoned"] is None:
         remedy = f"`avadm apply nodes --limit {name}` makes it one."
-        return [
-            Finding(
-                check="node-unknown", what="Kubernetes does not know this node.", remedy=remedy, host=name
-            )
-        ]
+        return [finding("node-unknown", host=name, remedy=remedy)]
     if not seen["refused"]:
         return []
     found = "; ".join(f"{REFUSALS[why][0]}: {_pods(pods)}" for why, pods in seen["refused"].items())
     remedy = "Delete or move them, or: " + "; ".join(f"{REFUSALS[why][1]}" for why in seen["refused"]) + "."
     wanted = "pods that are made again elsewhere, without data of their own on the node"
-    what = "Pods of this node would be lost: it is not drained."
-    return [
-        Finding(
-            check="drain-refused", what=what, where="", found=found, wanted=wanted, remedy=remedy, host=name
-        )
-    ]
+    return [finding("drain-refused", found=found, wanted=wanted, host=name, remedy=remedy)]
 
 
 def _late(name: str, left: str, pods: Sequence[Mapping[str, str]], allowed: Allowed) -> Finding:
-    what = f"The node is not drained after {allowed.timeout:g} s: {quantity(len(pods), 'pod')} left."
     remedy = (
         "The same command resumes where it stopped (--timeout gives it longer); "
         f"`avadm node uncordon {name}` gives up."
     )
     if any("kept by budget" in p["why"] for p in pods):
         remedy = "A budget lets go what is healthy elsewhere: give its pods room, or more replicas. " + remedy
-    return Finding(
-        check="drain-late",
-        what=what,
-        where="",
+    return finding(
+        "drain-late",
         found=left,
         wanted="no pods but those of daemon sets and static ones",
-        remedy=remedy,
         host=name,
+        timeout=allowed.timeout,
+        count=quantity(len(pods), "pod"),
+        remedy=remedy,
     )
 
 
@@ -191,17 +182,9 @@ def _put_back(masters: Masters, ours: Sequence[str], names: Sequence[str], begun
         try:
             masters.ask("uncordon", back)
         except AvadmError:
-            what = "It may have been left cordoned."
-            remedy = f"`avadm node uncordon {' '.join(back)}` once Kubernetes answers."
-            findings.append(Finding(check="left-cordoned", what=what, where=", ".join(back), remedy=remedy))
+            findings.append(finding("left-cordoned-unknown", ", ".join(back), nodes=" ".join(back)))
     if stay := [name for name in names if name not in back]:
-        what = "No new pods are put there: cordoned."
-        remedy = f"`avadm node uncordon {' '.join(stay)}` when it may have pods again."
-        findings.append(
-            Finding(
-                check="left-cordoned", what=what, where=", ".join(stay), remedy=remedy, severity=Severity.INFO
-            )
-        )
+        findings.append(finding("left-cordoned", ", ".join(stay), nodes=" ".join(stay)))
     return findings
 
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.remote import access
 from avadm.remote.call import ask, mapping
 from avadm.remote.fleet import Fleet
-from nodeside.kube import drain
+from avadm_node.probes.kube import drain
 
 CALL_S = 120.0  # what calls of kubectl may take together; those that wait have their own seconds besides
 
@@ -37,7 +38,7 @@ class Masters:
             do: ``look``, ``cordon``, ``uncordon`` or ``drain``.
             names: the nodes.
             wait: seconds that it may take beside the calls' own.
-            given: what else nodeside's kube.drain.answer takes.
+            given: what else avadm_node's kube.drain.answer takes.
 
         Raises:
             AvadmError: no master could be asked, or the last one asked could not do it.
@@ -55,19 +56,7 @@ class Masters:
             if answer.value is not None and "error" not in answer.value:
                 return dict(answer.value["nodes"])
             reply = answer.value["error"] if answer.value else answer.why
-            what = f"Kubernetes did not {do} {', '.join(names)}."
-            remedy = (
-                "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master."
-            )
             findings.append(
-                Finding(
-                    check="kubernetes-master",
-                    what=what,
-                    where="",
-                    found=str(reply),
-                    wanted="",
-                    remedy=remedy,
-                    host=master,
-                )
+                finding("kubernetes-master", found=str(reply), host=master, do=do, names=", ".join(names))
             )
         raise AvadmError(findings)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.remote import access
@@ -50,18 +51,15 @@ class Pods:
                 continue
             if result.rc != NO_POD:
                 return result
-            what = f"No pod with {self.labels} in {self.namespace} is ready."
             found = result.stderr.strip().rpartition("\n")[2] or "none"
-            remedy = f"See `kubectl get pods --namespace {self.namespace}` on a master, and `avadm doctor --only ava`."
             findings.append(
-                Finding(
-                    check="no-pod",
-                    what=what,
-                    where="",
+                finding(
+                    "no-pod",
                     found=found,
                     wanted="1",
-                    remedy=remedy,
                     host=master,
+                    labels=self.labels,
+                    namespace=self.namespace,
                 )
             )
         raise AvadmError(findings)

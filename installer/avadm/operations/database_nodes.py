@@ -1,4 +1,4 @@
-"""PostgreSQL's nodes, asked about backups: `avadm-database` of nodeside/database runs there and answers JSON."""
+"""PostgreSQL's nodes, asked about backups: `avadm-database` of avadm_node/agents/database runs there and answers JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.components.database_backup import component as backups
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
@@ -38,14 +39,12 @@ class DatabaseNodes:
         if found:
             return found
         raise AvadmError.of(
-            check="no-backups",
-            what="This site has no backups of PostgreSQL.",
+            "no-backups-restore",
             where="components.database",
             found="no object store and no folder for them"
             if self.site.components.database
             else "no database",
             wanted="components.object_store, or components.database.backup.directory",
-            remedy="docs/how-to/back-up-and-restore.md says where backups can be; then `avadm apply backups`.",
         )
 
     def ask(self, node: str, *words: str, timeout: float = ASK_S) -> dict[str, Any]:
@@ -92,12 +91,10 @@ class DatabaseNodes:
             if found == role:
                 return name
         raise AvadmError.of(
-            check="no-member",
-            what=f"No node of PostgreSQL is the {role}.",
-            where="",
+            "no-member",
             found=", ".join(f"{n}: {r or 'does not run'}" for n, r in roles.items()),
             wanted=f"one {role}",
-            remedy="See `avadm doctor --only database`.",
+            role=role,
         )
 
 
@@ -116,15 +113,14 @@ def told(result: Result) -> dict[str, Any]:
     text = result.stderr.strip().rpartition("avadm-database: ")[2] or f"exit status {result.rc}"
     what, _, remedy = text.partition(" Remedy: ")
     raise AvadmError(
-        Finding(
-            check="database-backup",
-            what="This was not done.",
+        finding(
+            "database-backup",
             where=result.command.removeprefix(f"{PROGRAM} "),
             found=what,
+            host=result.node,
             remedy=remedy[:1].upper() + remedy[1:]
             if remedy
             else "See `avadm doctor --only database,objects`.",
-            host=result.node,
         ),
         exit_code=EXIT_FOUND_BAD if result.rc == 1 else EXIT_COULD_NOT_RUN,
     )

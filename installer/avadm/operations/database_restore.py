@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.operations.database_nodes import WORK_S, DatabaseNodes
@@ -39,17 +40,17 @@ def target(text: str, now: datetime) -> str:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise AvadmError(_time("This is no time.", text, wanted)) from None
+        raise AvadmError(_time("restore-time", text, wanted)) from None
     if when.tzinfo is None:
-        raise AvadmError(_time("This time does not say in which zone it is.", text, wanted))
+        raise AvadmError(_time("restore-time-zone", text, wanted))
     when = when.astimezone(UTC)
     if when > now:
-        raise AvadmError(_time("This time has not come yet.", text, "a time that is past"))
+        raise AvadmError(_time("restore-time-future", text, "a time that is past"))
     return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03d}+00"
 
 
-def _time(what: str, found: str, wanted: str) -> Finding:
-    return Finding(check="restore-time", what=what, where="--to", found=found, wanted=wanted)
+def _time(code: str, found: str, wanted: str) -> Finding:
+    return finding(code, "--to", found, wanted)
 
 
 def refuse_living(nodes: DatabaseNodes, roles: dict[str, str], word: str | None) -> None:
@@ -67,12 +68,11 @@ def refuse_living(nodes: DatabaseNodes, roles: dict[str, str], word: str | None)
     if not living or word == nodes.site.name:
         return
     raise AvadmError.of(
-        check="database-lives",
-        what="The database lives: what was written since that time would be gone from it. Nothing was changed.",
+        "database-lives",
         where="--over-living",
         found="; ".join(living) + (f"; {word!r} was typed" if word else ""),
         wanted=f"no member that runs, or --over-living {nodes.site.name}",
-        remedy=f"If that is wanted, add `--over-living {nodes.site.name}`; the present data are kept aside on each node.",
+        name=nodes.site.name,
     )
 
 

@@ -46,12 +46,10 @@ class KeyStore:
             return cls(path, signers, given, str(data["service_accounts"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise AvadmError.of(
-                check="pki-unreadable",
-                what="The site's certificates cannot be read.",
+                "pki-unreadable",
                 where=str(path),
                 found=f"{type(error).__name__}: {error}",
                 wanted="what avadm wrote",
-                remedy="Restore the file, or move it away: all certificates are then recreated from the vault's keys.",
             ) from error
 
     def trusted(self, authority: Authority) -> str:
@@ -77,10 +75,8 @@ class KeyStore:
             write_private(self.path, self.as_json().encode())
         except OSError as error:
             raise AvadmError.of(
-                check="pki-unwritable",
-                what="The site's certificates cannot be written.",
+                "pki-unwritable",
                 where=str(self.path),
                 found=error.strerror or str(error),
                 wanted="a folder of one's own",
-                remedy="Give the site file's folder to whom runs avadm.",
             ) from error

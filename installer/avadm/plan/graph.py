@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from graphlib import TopologicalSorter
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.site.model import Site
 
 __all__ = ["PHASES", "Phase", "ScheduledPhase", "make_plan", "select"]
@@ -67,15 +67,9 @@ def select(names: Sequence[str], phases: Sequence[Phase] = PHASES) -> list[Phase
         if name in known:
             continue
         near = get_close_matches(name, known, n=1, cutoff=0.5)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
         findings.append(
-            Finding(
-                check="unknown-phase",
-                what=f"There is no phase {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""),
-                where="command line",
-                found=name,
-                wanted=", ".join(known),
-                remedy="Name one of these, or none for all.",
-            )
+            finding("unknown-phase", "command line", name, ", ".join(known), name=name, guess=guess)
         )
     if findings:
         raise AvadmError(findings)
@@ -113,12 +107,10 @@ def make_plan(
     }
     if not asked & hosts.keys():
         raise AvadmError.of(
-            check="nothing-to-do",
-            what="No node takes part in what was asked for.",
+            "nothing-to-do",
             where="--limit" if limit else "site file",
             found=", ".join(limit) or "no node with these roles",
             wanted="; ".join(f"{n}: {', '.join(by_name[n].groups) or 'any node'}" for n in sorted(asked)),
-            remedy="Name other phases or other nodes, or give nodes these roles in the site file.",
         )
     # A phase that is left out hands its own needs on, so that order survives a gap.
     needs = {name: _inherited(by_name[name].needs, hosts.keys(), by_name) for name in hosts}

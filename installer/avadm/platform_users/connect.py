@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ava.client import ApiError, Client
 from ava.client.pinned_host import http_pinned
+from avadm.catalogue import finding
 from avadm.components.ava import component as platform
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
 from avadm.findings import Finding
@@ -63,13 +64,11 @@ def administrator(file: SiteFile, fleet: Fleet, name: str | None) -> Iterator[Co
         http = http_pinned(host, str(address), trusted)
     except (ssl.SSLError, ValueError) as error:
         raise AvadmError(
-            Finding(
-                check="ava-authority",
-                what="The authority of the platform's certificate is not known.",
+            finding(
+                "ava-authority",
                 where=str(file.path),
                 found=str(error) or "none",
                 wanted="what `avadm apply` has made",
-                remedy="Run `avadm apply`.",
             ),
             EXIT_COULD_NOT_RUN,
         ) from error
@@ -101,14 +100,7 @@ def findings(refused: ApiError, where: str = "", what: str = "") -> list[Finding
 
 def no_platform(where: str) -> Finding:
     """Return what is said of a site without the platform."""
-    return Finding(
-        check="no-ava",
-        what="This site has no platform.",
-        where=where,
-        found="no components.ava",
-        wanted="components.ava",
-        remedy="Add `ava: {}` below components, then `avadm apply`.",
-    )
+    return finding("no-ava", where=where, found="no components.ava", wanted="components.ava")
 
 
 def _not_lent(lent: Result, secret: str) -> Finding:
@@ -117,13 +109,9 @@ def _not_lent(lent: Result, secret: str) -> Finding:
         "\n".join(lines).replace(secret, "…").strip() or lent.stdout.strip()[:200] or f"exit status {lent.rc}"
     )
     old = _OLD in text
-    return Finding(
-        check="ava-not-entered",
-        what="The platform lets nobody in." if not old else "The platform is of a version of before.",
+    return finding(
+        "ava-not-entered-version" if old else "ava-not-entered",
         where=lent.node,
         found=text.splitlines()[-1],
         wanted="an administrator's token for an hour",
-        remedy="`avadm artifacts build ava-image`, then `avadm apply ava`."
-        if old
-        else "Name an administrator with --as NAME; `avadm ava create-admin NAME` makes one.",
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ava.client import Client
+from avadm.catalogue import finding
 from avadm.findings import Finding
 from avadm.platform_users.current import CurrentState, Person, bare
 from avadm.platform_users.load import PeopleFile
@@ -78,13 +79,13 @@ def unknown(file: PeopleFile, there: CurrentState, parts: tuple[str, ...] = PART
             if u.home is not None and "users" not in parts
         ]
     return [
-        Finding(
-            check="people-unknown",
-            what=f"The platform has no {kind} {name}.",
+        finding(
+            "people-unknown",
             where=where,
             found=name,
             wanted=f"a {kind} of the file or of the platform",
-            remedy=f"Correct the name, add the {kind} to the file, or apply all of the file: `avadm ava apply FILE`.",
+            kind=kind,
+            name=name,
         )
         for kind, name, where, known in named
         if not known

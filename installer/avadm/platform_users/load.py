@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from avadm.catalogue import finding
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
 from avadm.findings import Finding
 from avadm.platform_users.model import People
@@ -68,13 +69,13 @@ def _twice(named: list[tuple[str, str, KeyPath]], source: Source) -> Iterator[Fi
     for what, name, path in named:
         before = first.setdefault((what, name), path)
         if before != path:
-            yield Finding(
-                check="people-twice",
-                what=f"The {what} {name} stands there twice.",
+            yield finding(
+                "people-twice",
                 where=source.place(path),
                 found=f"{name}, as at {source.place(before)}",
                 wanted="once",
-                remedy="Remove one of the two, or correct its name.",
+                what=what,
+                name=name,
             )
 
 
@@ -84,11 +85,10 @@ def _defaults(people: People, source: Source) -> Iterator[Finding]:
         chosen = user.default_group
         # Of a group that the file does not have, the platform knows the members.
         if chosen in members and user.name not in members[chosen]:
-            yield Finding(
-                check="people-default-group",
-                what=f"{user.name} is not in the group that runs are to be charged to.",
+            yield finding(
+                "people-default-group",
                 where=source.place(("users", i, "default_group")),
                 found=f"{chosen}, whose members here are {', '.join(members[chosen]) or 'none'}",
                 wanted=f"a group of which {user.name} is a member",
-                remedy=f"Add {user.name} to its members, or name another group.",
+                name=user.name,
             )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from ava.client import Client
+from avadm.catalogue import finding
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
-from avadm.findings import Finding
 from avadm.platform_users.current import CurrentState
 from avadm.platform_users.diff import Change
 from avadm.platform_users.load import PeopleFile
@@ -51,18 +51,13 @@ def chosen(found: Sequence[Extra], names: Sequence[str]) -> list[Change]:
     """
     wrong = [n for n in names if n.partition(":")[0] not in KINDS or not n.partition(":")[2]]
     missing = [n for n in names if n not in wrong and "*" not in n and all(not _is(e, n) for e in found)]
-    findings = [
-        Finding("prune-name", "This names nothing.", f"--prune {n}", n, WANTED, "Correct the name.")
-        for n in wrong
-    ]
+    findings = [finding("prune-name", where=f"--prune {n}", found=n, wanted=WANTED) for n in wrong]
     findings += [
-        Finding(
+        finding(
             "prune-nothing",
-            "Nothing of this name is there without being in the file.",
-            f"--prune {n}",
-            n,
-            "something that the platform has and the file has not",
-            "Take it out of the file first, or leave the option out: it may be gone already.",
+            where=f"--prune {n}",
+            found=n,
+            wanted="something that the platform has and the file has not",
         )
         for n in missing
     ]

@@ -1,4 +1,4 @@
-"""Asking nodes: a function of the package `nodeside` is called there, and its answer read here."""
+"""Asking nodes: a function of the package `avadm_node` is called there, and its answer read here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST = 1 << 28
 
 T = TypeVar("T")
 Function = Callable[[Any], Any]
-"""A function at the top of one of nodeside's modules: takes and returns what is JSON-ready, an object or a list."""
+"""A function at the top of one of avadm_node's modules: takes and returns what is JSON-ready, an object or a list."""
 Told = Callable[[str, int, int], None]
 """Is told the node that has just answered, how many have, and how many there are."""
 
@@ -61,7 +61,7 @@ def ask(
     Args:
         fleet: how to reach them.
         python: their Python, 2.7 or 3.
-        function: what is called there; its module and what that imports of nodeside are sent along.
+        function: what is called there; its module and what that imports of avadm_node are sent along.
         given: node to what the function is given, JSON-ready. It goes through stdin, so it may hold secrets.
         read: makes a value of the function's answer; one that it cannot take (`errors.DAMAGE`) counts as none.
         timeout: seconds that a node has.
@@ -130,7 +130,7 @@ def answer(result: Result, read: Callable[[Any], T]) -> Answer[T]:
 
 @cache
 def _packed(name: str) -> str:
-    """Return a module and what it imports for `nodeside.loader`: JSON, deflated, in base64."""
+    """Return a module and what it imports for `avadm_node.loader`: JSON, deflated, in base64."""
     texts = {n: (p.name == "__init__.py", p.read_text(encoding="utf-8")) for n, p in modules(name).items()}
     return base64.b64encode(zlib.compress(json.dumps(texts).encode(), 9)).decode()
 

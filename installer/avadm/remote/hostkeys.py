@@ -126,9 +126,9 @@ def _told(path: Path, done: str) -> Iterator[None]:
             else "Fix its owner or mode, or free space; or name another file with ssh.known_hosts in the site file."
         )
         raise AvadmError.of(
-            check="known-hosts",
-            what=f"The pinned host keys cannot be {done}.",
+            "known-hosts",
             where=str(path),
             found=f"no UTF-8: {e}" if broken else getattr(e, "strerror", None) or str(e),
+            done=done,
             remedy=remedy,
         ) from e

@@ -54,13 +54,12 @@ class JumpHost:
         try:
             pinned = parse_key(jump.host_key)
         except ValueError as e:
-            what = f"The jump host's host key is no public key: {e}."
             raise AvadmError.of(
-                check="host-key",
-                what=what,
+                "host-key-jump",
                 where="ssh.jump.host_key",
                 found=jump.host_key[:60],
                 wanted="TYPE BASE64",
+                e=e,
             ) from e
         key = site_file.ssh_key if jump.key is None else beside(site_file.path, jump.key)
         return cls(Target("jump host", jump.address, jump.port, jump.user), pinned, key)

@@ -7,6 +7,7 @@ from pathlib import Path
 import paramiko
 from paramiko.pkey import UnknownKeyType
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.remote.connect import ConnectionFailed
@@ -48,12 +49,7 @@ def usable(path: Path) -> paramiko.PKey:
         raise AvadmError(_unusable(path, e)) from e
     if mode & 0o077:
         raise AvadmError.of(
-            check="controller-key-open",
-            what="The controller's private key can be read by others, so that ssh refuses it.",
-            where=str(path),
-            found=f"mode {mode & 0o777:04o}",
-            wanted="0600",
-            remedy=f"chmod 600 {path}; if others could have read it, remove it and run bootstrap again.",
+            "controller-key-open", where=str(path), found=f"mode {mode & 0o777:04o}", wanted="0600", file=path
         )
     return key
 
@@ -74,11 +70,4 @@ def _unusable(path: Path, error: ConnectionFailed | OSError) -> Finding:
             "Name another key with ssh.key in the site file, or move this one away and run `avadm bootstrap`."
         )
     wanted = "an OpenSSH private key without passphrase"
-    return Finding(
-        check="controller-key",
-        what="The controller's key cannot be used.",
-        where=str(path),
-        found=found,
-        wanted=wanted,
-        remedy=remedy,
-    )
+    return finding("controller-key-unusable", where=str(path), found=found, wanted=wanted, remedy=remedy)

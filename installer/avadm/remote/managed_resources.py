@@ -1,6 +1,6 @@
 """What a task's result shows that it keeps on a node: files, units, packages, pools … as items of one line.
 
-An item is ``KIND NAME``. The probe (nodeside/fingerprint) gives each item its value as it is now; the
+An item is ``KIND NAME``. The probe (avadm_node/probes/drift) gives each item its value as it is now; the
 engine keeps these values and compares them later. A task whose kind is not known here gives ``unproven TASK``, so
 that nobody takes its phase for proven.
 """

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.findings import Finding
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.site.source import KeyPath, dotted
@@ -70,70 +71,26 @@ class Draft:
             if self.ok("network", key):
                 yield from ((("network", key, i), value) for i, value in enumerate(values))
 
-    def error(
+    def finding(
         self,
-        check: str,
+        code: str,
         path: KeyPath,
-        what: str,
         found: object = "",
         wanted: str = "",
-        remedy: str = "",
+        *,
         host: str | None = None,
+        **fields: object,
     ) -> Finding:
-        """Return an error at a key path."""
-        return self._finding(Severity.ERROR, check, path, what, found, wanted, remedy, host)
-
-    def warning(
-        self,
-        check: str,
-        path: KeyPath,
-        what: str,
-        found: object = "",
-        wanted: str = "",
-        remedy: str = "",
-        host: str | None = None,
-    ) -> Finding:
-        """Return a warning at a key path."""
-        return self._finding(Severity.WARNING, check, path, what, found, wanted, remedy, host)
-
-    def _finding(
-        self,
-        severity: Severity,
-        check: str,
-        path: KeyPath,
-        what: str,
-        found: object,
-        wanted: str,
-        remedy: str,
-        host: str | None,
-    ) -> Finding:
+        """Return a finding of the catalogue at a key path."""
         where = f"{self.where(path)} {dotted(path)}"
-        return Finding(
-            check=check,
-            what=what,
-            where=where,
-            found=plain(str(found)),
-            wanted=wanted,
-            remedy=remedy or "Correct it.",
-            severity=severity,
-            host=host,
-        )
+        return finding(code, where, plain(str(found)), wanted, host=host, **fields)
 
-    def twice(
-        self, check: str, what: str, seen: Iterable[tuple[KeyPath, object, str | None]]
-    ) -> Iterator[Finding]:
+    def twice(self, code: str, seen: Iterable[tuple[KeyPath, object, str | None]]) -> Iterator[Finding]:
         """Yield an error for each value that was there before; ``seen`` gives place, value and host."""
         first: dict[object, KeyPath] = {}
         for path, value, host in seen:
             if value in first:
-                yield self.error(
-                    check,
-                    path,
-                    f"{what} {value} is there twice.",
-                    f"{value}, also at {self.where(first[value])} ({dotted(first[value])})",
-                    "each one once",
-                    "Correct or remove one of the two.",
-                    host,
-                )
+                again = f"{value}, also at {self.where(first[value])} ({dotted(first[value])})"
+                yield self.finding(code, path, again, "each one once", host=host, value=value)
             else:
                 first[value] = path

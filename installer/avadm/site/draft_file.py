@@ -187,14 +187,7 @@ def text_of(new: NewSite) -> str:
 def refuse_existing(path: Path) -> None:
     """Raise AvadmError where there is a file already."""
     if path.exists():
-        raise AvadmError.of(
-            check="file-exists",
-            what="The file exists already.",
-            where=str(path),
-            found="a file",
-            wanted="a new name",
-            remedy="Name another file, or write over it with --force.",
-        )
+        raise AvadmError.of("file-exists", where=str(path), found="a file", wanted="a new name")
 
 
 def judge(name: str, text: str) -> tuple[SiteFile | None, list[Finding]]:
@@ -214,12 +207,10 @@ def write(path: Path, text: str, *, force: bool) -> None:
             stream.write(text)
     except OSError as error:
         raise AvadmError.of(
-            check="file-unwritable",
-            what="The file cannot be written.",
+            "file-unwritable",
             where=str(path),
             found=error.strerror or str(error),
             wanted="a folder that this user may write to",
-            remedy="Correct the folder's owner or mode, or name another file.",
         ) from error
 
 
@@ -274,11 +265,6 @@ def _range(text: str, whole: str) -> list[IPv4Address]:
 
 def invalid(what: str, where: str, found: str, wanted: str = "", *, check: str = "node-list") -> AvadmError:
     """Return the error of a value that `site init` was given."""
-    return AvadmError.of(
-        check=check,
-        what=what,
-        where=where,
-        found=found,
-        wanted=wanted,
-        remedy="Correct it and run the same command again.",
+    return AvadmError(
+        Finding(check, what, where, found, wanted, "Correct it and run the same command again.")
     )

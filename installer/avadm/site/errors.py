@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from avadm.catalogue import finding
 from avadm.findings import Finding
 from avadm.site.model import Site
 from avadm.site.source import KeyPath, Source, dotted
@@ -186,31 +187,24 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source, root: type[Bas
             remedy = _JUMP
         if remedy.startswith("Known") and (home := elsewhere(name, root)):
             remedy = f"Did you mean {home!r}?"
-        return Finding(
-            check="unknown-key",
-            what=f"There is no key {name!r} here.",
-            where=where,
-            found=key,
-            wanted="a known key",
-            remedy=remedy,
-        )
+        return finding("unknown-key", where=where, found=key, wanted="a known key", name=name, remedy=remedy)
     about = f" ({info.description.rstrip('.')})" if info and info.description else ""
     if kind == "missing":
-        return Finding(
-            check="missing-key",
-            what=f"The key {key!r} is missing.",
+        return finding(
+            "missing-key",
             where=f"{source.where(path[:-1])} {key}",
             found="nothing",
             wanted=f"{name}{about}",
-            remedy=f"Add '{name}: …'.",
+            key=key,
+            name=name,
         )
     wanted, remedy = _wanted(detail, value)
-    return Finding(
-        check="wrong-value",
-        what=f"The value of {key!r} is not usable." if path else "The file is no mapping.",
+    return finding(
+        "wrong-value-key" if path else "wrong-value-file",
         where=where,
         found=_HIDDEN if (detail.get("ctx") or {}).get("pattern") == VAULT_NAME else shown(value),
         wanted=wanted + about,
+        key=key,
         remedy=remedy or (_otherwise(info, value) if path else _NO_MAPPING.get(root, "Name another file.")),
     )
 

@@ -74,10 +74,11 @@ def _unknown(above: str, name: str, known: list[str]) -> AvadmError:
     place = elsewhere(name)
     hint = f"There is {place!r}. " if place else ""
     return AvadmError.of(
-        check="unknown-key",
-        what=f"Unknown key {name!r}" + (f" in {above!r}." if above else "."),
+        "unknown-key-asked",
         where="command line",
         found=name,
         wanted="a key of the site file",
+        name=name,
+        above=f" in {above!r}" if above else "",
         remedy=hint + (nearest(name, known) if known else f"{above!r} has no keys below it."),
     )

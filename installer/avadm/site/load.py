@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from avadm.catalogue import finding
 from avadm.components import catalog
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
 from avadm.findings import Finding, Severity, errors
@@ -141,12 +142,12 @@ def _profile(path: Path, source: Source, findings: list[Finding]) -> Profile | N
     known = profiles.names()
     if name not in known:
         findings.append(
-            Finding(
-                check="unknown-profile",
-                what=f"There is no profile {name!r}.",
+            finding(
+                "unknown-profile",
                 where=source.place(("profile",)),
                 found=name,
                 wanted="one of " + ", ".join(known),
+                name=name,
                 remedy=nearest(name, known),
             )
         )

@@ -95,11 +95,7 @@ def load(name: str) -> Profile:
     """Return a profile by name; AvadmError where there is none of that name."""
     if not _shipped(name).is_file():
         raise AvadmError.of(
-            check="unknown-profile",
-            what=f"There is no profile {name!r}.",
-            where="profile",
-            found=name,
-            wanted=", ".join(names()),
+            "unknown-profile-profile", where="profile", found=name, wanted=", ".join(names()), name=name
         )
     return _read(name).model_copy(deep=True)
 
@@ -113,8 +109,7 @@ def load_file(path: Path) -> Profile:
 
     def bad(found: str, remedy: str, where: str = "") -> AvadmError:
         return AvadmError.of(
-            check="profile-file",
-            what="Invalid profile.",
+            "profile-file",
             where=f"{path}{where}",
             found=found,
             wanted=f"`inherits: NAME` (one of {', '.join(names())}) and the keys that differ from it",

@@ -16,6 +16,7 @@ import yaml
 from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from avadm.catalogue import finding
 from avadm.findings import Finding
 from avadm.site.text import SITE, Wanted, plain, read_text
 
@@ -119,16 +120,7 @@ def parse(text: str, name: str) -> Source:
         source.findings.append(error.finding)
         return source
     if root is None:
-        source.findings.append(
-            Finding(
-                check="yaml-empty",
-                what="The file is empty.",
-                where=f"{name}:1",
-                found="nothing",
-                wanted="a site",
-                remedy="Run `avadm site init`.",
-            )
-        )
+        source.findings.append(finding("yaml-empty", where=f"{name}:1", found="nothing", wanted="a site"))
         return source
     walk = _Walk(source)
     try:
@@ -162,12 +154,12 @@ def _syntax(error: yaml.YAMLError, name: str, text: str) -> Finding:
     elif "flow" in context and begun and begun.line + 1 < number:
         remedy = f"Close the bracket or brace of line {begun.line + 1}, or correct this line."
     found = plain(lines[number - 1].strip() or "end of file")[:80]
-    return Finding(
-        check="yaml-syntax",
-        what=f"This is not YAML: {problem}.",
+    return finding(
+        "yaml-syntax",
         where=f"{name}:{number}",
         found=found,
         wanted="valid YAML",
+        problem=problem,
         remedy=remedy,
     )
 
@@ -175,14 +167,7 @@ def _syntax(error: yaml.YAMLError, name: str, text: str) -> Finding:
 class _TooMuchError(Exception):
     def __init__(self, name: str, line: int, found: str, wanted: str) -> None:
         super().__init__(found)
-        self.finding = Finding(
-            check="yaml-too-much",
-            what="The file is too deep or, once its aliases are followed, too large.",
-            where=f"{name}:{line}",
-            found=found,
-            wanted=wanted,
-            remedy="Write the values out instead of nesting them.",
-        )
+        self.finding = finding("yaml-too-much", where=f"{name}:{line}", found=found, wanted=wanted)
 
 
 def _limit_depth(text: str, name: str) -> None:

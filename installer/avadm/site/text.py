@@ -49,62 +49,33 @@ def read_text(path: Path, wanted: Wanted = SITE) -> str:
     where = str(path)
     try:
         if path.is_dir():
-            raise AvadmError.of(
-                check="file-unreadable",
-                what="This is a directory.",
-                where=where,
-                found="a folder",
-                wanted=wanted.what,
-                remedy="Name the file in it.",
-            )
+            raise AvadmError.of("file-unreadable", where=where, found="a folder", wanted=wanted.what)
         if path.exists() and not path.is_file():
             raise AvadmError.of(
-                check="file-unreadable",
-                what="This is not a regular file.",
-                where=where,
-                found="a pipe, socket or device",
-                wanted=wanted.what,
-                remedy="Name another.",
+                "file-irregular", where=where, found="a pipe, socket or device", wanted=wanted.what
             )
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise AvadmError.of(
-            check="file-missing",
-            what="There is no such file.",
-            where=where,
-            found="nothing",
-            wanted=wanted.what,
-            remedy=wanted.missing,
+            "file-missing", where=where, found="nothing", wanted=wanted.what, remedy=wanted.missing
         ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise AvadmError.of(
-            check="file-unreadable",
-            what="The file cannot be read.",
-            where=where,
-            found=reason,
-            wanted="a file that this user may read",
-            remedy="Fix its owner, mode or link, or name another.",
+            "file-unreadable-error", where=where, found=reason, wanted="a file that this user may read"
         ) from error
     if len(raw) > MAX_BYTES:
         raise AvadmError.of(
-            check="file-too-large",
-            what="The file is too large.",
+            "file-too-large",
             where=where,
             found=f"more than {MAX_BYTES >> 20} MiB",
             wanted=f"at most {MAX_BYTES >> 20} MiB",
-            remedy="Name another, or leave out what does not belong in it.",
         )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise AvadmError.of(
-            check="file-not-utf8",
-            what="The file is not UTF-8 text.",
-            where=f"{where}:{line}",
-            found=f"byte 0x{raw[error.start]:02x}",
-            wanted="UTF-8",
-            remedy="Save the file as UTF-8.",
+            "file-not-utf8", where=f"{where}:{line}", found=f"byte 0x{raw[error.start]:02x}", wanted="UTF-8"
         ) from error

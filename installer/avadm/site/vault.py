@@ -125,12 +125,11 @@ class Vault:
             data: Any = yaml.safe_load(self._lib().decrypt(self.path.read_bytes()))
         except AnsibleError as error:
             raise AvadmError.of(
-                check="vault-locked",
-                what="The vault cannot be opened with this password.",
+                "vault-locked",
                 where=str(self.path),
                 found=f"password from {self.password_file}",
                 wanted="the password that the vault was made with",
-                remedy=f"Put the right password into that file, or name another one with {PASSWORD_ENV}.",
+                PASSWORD_ENV=PASSWORD_ENV,
             ) from error
         except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
             raise self._failed("The vault cannot be read.", self.path, error) from error
@@ -163,12 +162,11 @@ class Vault:
             raise self._failed("The vault's password cannot be read.", path, error) from error
         if stat.S_IMODE(mode) & 0o077:
             raise AvadmError.of(
-                check="vault-password-open",
-                what="Others can read the vault's password.",
+                "vault-password-open",
                 where=str(path),
                 found=f"mode {stat.S_IMODE(mode):04o}",
                 wanted="mode 0600",
-                remedy=f"chmod 600 {path}",
+                file=path,
             )
         if mode & 0o100:
             return self._scripted()
@@ -196,12 +194,11 @@ class Vault:
     def _new_password(self) -> bytes:
         if not self._own_password or self.path.exists():
             raise AvadmError.of(
-                check="vault-password-missing",
-                what="The file with the vault's password is missing.",
+                "vault-password-missing",
                 where=str(self.password_file),
                 found="nothing",
                 wanted=f"the password of {self.path.name}",
-                remedy=f"Restore it, or name another one with {PASSWORD_ENV}.",
+                PASSWORD_ENV=PASSWORD_ENV,
             )
         password = secrets.token_urlsafe(32)
         try:
@@ -230,4 +227,4 @@ class Vault:
     @staticmethod
     def _failed(what: str, path: Path, error: object) -> AvadmError:
         reason = getattr(error, "strerror", None) or str(error)
-        return AvadmError.of(check="vault-unusable", what=what, where=str(path), found=reason)
+        return AvadmError.of("vault-unusable", where=str(path), found=reason, what=what)

@@ -57,12 +57,10 @@ def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, di
     names = [n.name for n in site.with_role(chosen.group)] if chosen else []
     if chosen is None or node not in names:
         raise AvadmError.of(
-            check="replace-what",
-            what="It is not clear what to recreate on which node.",
+            "replace-what",
             where="--replace",
             found=f"phase {', '.join(phases) or 'none'}, node {node}",
             wanted="one phase of "
             + "; ".join(f"{p}: {', '.join(n.name for n in site.with_role(o.group))}" for p, o in ALL.items()),
-            remedy="Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
         )
     return {node: {f"{chosen.role}_replace": True}}

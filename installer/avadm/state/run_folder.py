@@ -55,12 +55,10 @@ class RunFolder:
             path = _make_unique(root, f"{stamp}-{verb}")
         except OSError as error:
             raise AvadmError.of(
-                check="run-folder",
-                what="The folder of this run cannot be made.",
+                "run-folder",
                 where=str(root),
                 found=error.strerror or str(error),
                 wanted="a folder that can be written",
-                remedy="Free space or permission there, or name another folder with AVADM_RUNS.",
             ) from error
         _point(root, path.name)
         return cls(path)
@@ -183,12 +181,11 @@ def find_run(name: str = LATEST, root: Path | None = None) -> RunFolder:
     if len(near) == 1:
         return near[0]
     raise AvadmError.of(
-        check="unknown-run",
-        what="There is no run yet." if not runs else f"No run, or more than one, has the id {name!r}.",
+        "unknown-run" if runs else "unknown-run-none",
         where=str(root or paths.runs()),
         found=", ".join(r.id for r in near[:5]) or "none",
         wanted=f"one of {len(runs)} run ids, or {LATEST}",
-        remedy="See `avadm runs list`." if runs else "Start one with `avadm apply`.",
+        name=name,
     )
 
 

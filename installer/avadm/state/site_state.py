@@ -169,11 +169,7 @@ class SiteState:
             write_atomic(self.path, json.dumps(self.as_dict(), indent=1) + "\n")
         except OSError as error:
             raise AvadmError.of(
-                check="ledger-unwritable",
-                what="The state of the site cannot be written.",
-                where=str(self.path),
-                found=error.strerror or str(error),
-                remedy="Free space or permission there and run the same command again.",
+                "ledger-unwritable", where=str(self.path), found=error.strerror or str(error)
             ) from error
 
 
@@ -208,11 +204,8 @@ def _read(path: Path) -> _Held:
         return 0, {}, {}, ()
     except DAMAGE as error:
         raise AvadmError.of(
-            check="ledger-unreadable",
-            what="The state of the site cannot be read.",
+            "ledger-unreadable",
             where=str(path),
             found=str(error)[:200],
             wanted=f"a state file of version {VERSION}",
-            remedy="Remove the file: the copy on the site's nodes is taken, or every phase is run again, which changes "
-            "nothing that is right.",
         ) from error

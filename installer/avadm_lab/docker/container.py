@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm_lab.docker import emulation, engine_flags, nodefiles
 from avadm_lab.docker.client import LABEL, LABEL_FOLDER, LABEL_NODE, Docker
 from avadm_lab.docker.loop_devices import number
@@ -136,27 +136,26 @@ def make_ready(
     seen = engine_flags.wait_sshd(docker, container)
     if seen != "active":
         raise AvadmError(
-            Finding(
-                check="lab-node-start",
-                what=f"{node.name} does not start.",
+            finding(
+                "lab-node-start",
                 where=f"container {container}",
                 found=f"ssh.service is {seen or 'not known: systemd is silent'}",
                 wanted="ssh.service active",
-                remedy=f"See `docker logs {container}`; `avadm lab down` and `avadm lab up` make it again.",
                 host=node.name,
+                name=node.name,
+                container=container,
             )
         )
     secret = f"root:{password.read_text().strip()}\n".encode()
     done = docker.run("exec", "-i", container, "sh", "-c", nodefiles.check(node, loops), stdin=secret)
     if not done.ok:
         raise AvadmError(
-            Finding(
-                check="lab-node-ready",
-                what=f"{node.name} is not as it should be.",
+            finding(
+                "lab-node-ready",
                 where=f"container {container}",
                 found=done.why,
                 wanted="its own disks, sshd, its password",
-                remedy="Run `avadm lab down` and `avadm lab up`.",
                 host=node.name,
+                name=node.name,
             )
         )

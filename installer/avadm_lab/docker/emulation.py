@@ -102,14 +102,10 @@ def suit(nodes: Sequence[LabNode], root: Path = Path("/sys/fs/cgroup")) -> None:
     if not any(n.kubernetes for n in nodes) or (root / "memory").is_dir():
         return
     raise AvadmError.of(
-        check="lab-cgroup",
-        what="kubelet 1.9 cannot run here: it knows cgroup v1 alone, and this machine has booted with v2 alone.",
+        "lab-cgroup",
         where=str(root),
         found="no hierarchy `memory` of cgroup v1",
         wanted="cgroup v1, or a lab without Kubernetes",
-        remedy="Add systemd.unified_cgroup_hierarchy=0 to the kernel's arguments (on Debian: GRUB_CMDLINE_LINUX in "
-        "/etc/default/grub, then update-grub) and boot again. Or leave Kubernetes out: "
-        "`avadm lab up --masters 0`, `make demo-storage`, `make test-storage`.",
     )
 
 

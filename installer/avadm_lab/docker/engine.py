@@ -58,14 +58,7 @@ class Engine:
                 if self.alive():
                     return True
                 time.sleep(0.25)
-        raise AvadmError.of(
-            check="lab-engine",
-            what="The container engine does not start.",
-            where=str(log),
-            found=_last(log),
-            wanted="dockerd answering",
-            remedy="Read the log, or start docker yourself and run this again.",
-        )
+        raise AvadmError.of("lab-engine", where=str(log), found=_last(log), wanted="dockerd answering")
 
     def stop(self, report: Reporter) -> bool:
         """End the daemon if it is the one that we started and no container runs in it; return whether it was."""

@@ -106,14 +106,7 @@ def choose(docker: Docker, image: str, lab: str, store: Path, report: Reporter) 
             store.write_text(json.dumps({"key": key, "choice": name}) + "\n")
             return flags + nofile()
         messages.append(f"{name}: {why}")
-    raise AvadmError.of(
-        check="lab-systemd",
-        what="systemd does not start in a container on this machine.",
-        where="docker",
-        found="; ".join(messages),
-        wanted="systemd running",
-        remedy="Use a machine where docker may add capabilities.",
-    )
+    raise AvadmError.of("lab-systemd", where="docker", found="; ".join(messages), wanted="systemd running")
 
 
 def _try(docker: Docker, image: str, lab: str, flags: list[str]) -> str:

@@ -6,6 +6,7 @@ import json
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm_lab.docker.client import LABEL, LABEL_FOLDER, Docker
@@ -39,13 +40,11 @@ def overlaps(config: Config, networks: list[dict[str, Any]], routes: list[dict[s
         if isinstance(destination, IPv4Network) and destination not in taken:
             taken[destination] = f"route on {route.get('dev', '?')}"
     return [
-        Finding(
-            check="lab-subnet-taken",
-            what="The lab's network overlaps one of this machine's.",
+        finding(
+            "lab-subnet-taken",
             where="--subnet",
             found=f"{config.subnet}; taken: {net} ({what})",
             wanted="a free network",
-            remedy="Choose another, e.g. `avadm lab up --subnet 10.78.0.0/24`.",
         )
         for net, what in taken.items()
         if net.overlaps(config.subnet)
@@ -64,12 +63,7 @@ def ensure(docker: Docker, config: Config, folder: str) -> bool:
             return False
         if labels.get(LABEL) != config.name:
             raise AvadmError.of(
-                check="lab-network",
-                what="A docker network of the lab's name is not the lab's.",
-                where=name(config),
-                found=str(subnets),
-                wanted=f"label {LABEL}={config.name}",
-                remedy="Choose another name by --name.",
+                "lab-network", where=name(config), found=str(subnets), wanted=f"label {LABEL}={config.name}"
             )
         remove(docker, config.name)
     routes = json.loads(

@@ -120,10 +120,5 @@ def reached(proc: Proc, home: Path, work: Path, boot: str = "") -> str:
             return done.stdout.strip()
         time.sleep(2)
     raise AvadmError.of(
-        check="vm-boot",
-        what="The virtual machine does not answer over ssh.",
-        where=str(work / "console.log"),
-        found=f"nothing within {BOOT_S} s",
-        wanted="an answer",
-        remedy="Read its console's log and qemu.log beside it.",
+        "vm-boot", where=str(work / "console.log"), found=f"nothing within {BOOT_S} s", wanted="an answer"
     )

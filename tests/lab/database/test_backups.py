@@ -89,7 +89,7 @@ def test_the_newest_backup_is_proven_on_the_standby_and_nothing_is_left_of_it(la
 DAMAGED = """
 import glob, json, os, sys
 sys.path.insert(0, max(glob.glob("/usr/lib/avadm/database-*.pyz"), key=os.path.getmtime))
-from nodeside.database import place, verify
+from avadm_node.agents.database import place, verify
 bring = verify.bring
 def damaging(here, folder, *words):
     bring(here, folder, *words)

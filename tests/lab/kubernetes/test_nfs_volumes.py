@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from nodeside.volumes import nfs
+from avadm_node.agents.volumes import nfs
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 SERVER, PATH = "nfs.test", "/export"
@@ -24,8 +24,8 @@ exec fuse2fs -o ro,allow_other,fakeroot {IMAGE} "$2"
 WATCH = """
 import glob, sys, time
 sys.path.insert(0, max(glob.glob('/usr/lib/avadm/volumes-*.pyz'), key=__import__('os').path.getmtime))
-from nodeside.volumes.driver import Driver
-from nodeside.volumes.nfs import Nfs, Watch
+from avadm_node.agents.volumes.driver import Driver
+from avadm_node.agents.volumes.nfs import Nfs, Watch
 watch = Watch(Nfs((), Driver.alone))
 for _ in range(LOOKS):
     watch.look()

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.lab
 VOLUMES = "/api/v1/persistentvolumes"
 ASK = """import glob, json, os, sys
 sys.path.insert(0, max(glob.glob("/usr/lib/avadm/volumes-*.pyz"), key=os.path.getmtime))
-from nodeside.kubeapi import Api, ApiError
+from avadm_node.kubeapi import Api, ApiError
 config, method, path, body = sys.argv[1:]
 try:
     Api(json.load(open(config))).call(method, path, json.loads(body))

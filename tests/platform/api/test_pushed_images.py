@@ -471,7 +471,7 @@ def _collect(town: Town) -> None:
         unpacked("docker-registry", ["docker-registry"], "usr/bin/docker-registry")
         / "usr/bin/docker-registry"
     )
-    archive = node_archives.variables("nodeside-registry", town.folder)["files"]["program"]["path"]
+    archive = node_archives.variables("avadm-node-registry", town.folder)["files"]["program"]["path"]
     script = ROLES / "registry/files/avadm-registry-gc"
     argv = ["bash", script, registry, town.folder / "users.yml", archive, town.folder / "images"]
     done = subprocess.run(argv, capture_output=True, text=True)
@@ -512,7 +512,7 @@ def test_the_collection_gives_back_what_was_deleted_and_keeps_what_anybody_has(t
 
 
 def test_a_collection_is_due_where_enough_was_deleted_or_somebody_waits_for_it(town: Town) -> None:
-    archive = node_archives.variables("nodeside-registry", town.folder)["files"]["program"]["path"]
+    archive = node_archives.variables("avadm-node-registry", town.folder)["files"]["program"]["path"]
 
     def due(least: int) -> int:
         argv = ["python3", archive, "tidy", "--settings", town.folder / "space.json", "--least", str(least)]

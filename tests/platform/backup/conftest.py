@@ -9,7 +9,7 @@ import time
 import psycopg
 import pytest
 
-from nodeside.database import place, restore
+from avadm_node.agents.database import place, restore
 from tests.platform.postgres import ACCOUNT, PROGRAMS, Server
 
 CONF = """
@@ -41,7 +41,7 @@ def installed():
 
 
 class Rig:
-    """The server, its repository, and its node as nodeside/database sees it."""
+    """The server, its repository, and its node as avadm_node/agents/database sees it."""
 
     def __init__(self, folder, monkeypatch):
         installed()

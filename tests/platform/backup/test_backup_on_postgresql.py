@@ -1,12 +1,12 @@
-"""nodeside/database on a real PostgreSQL and pgbackrest: to a point in time and back, and what a verification finds."""
+"""avadm_node/agents/database on a real PostgreSQL and pgbackrest: to a point in time and back, and what a verification finds."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
-from nodeside.database import backup, look, restore, verify
-from nodeside.database.place import BackupError
+from avadm_node.agents.database import backup, look, restore, verify
+from avadm_node.agents.database.place import BackupError
 
 pytestmark = pytest.mark.platform
 

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from nodeside.database import backup, look, verify
+from avadm_node.agents.database import backup, look, verify
 
 pytestmark = pytest.mark.platform
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from nodeside.logs import shipper as stats
+from avadm_node.agents.logs import shipper as stats
 from tests.platform.logs.shipping import program, shipping
 
 LINE, FLOOD = 16_000, 2_500

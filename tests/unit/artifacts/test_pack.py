@@ -9,6 +9,7 @@ from avadm.artifacts import python_steps
 from avadm.artifacts import recipe as r
 from avadm.artifacts.manifest import manifest
 from avadm.errors import AvadmError
+from avadm.findings import Finding
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def packed(tmp_path):
         return subprocess.run(argv, cwd=cwd, check=True, capture_output=True)
 
     def failed(title, found, wanted):
-        return AvadmError.of(check="step", what=title, found=found, wanted=wanted)
+        return AvadmError(Finding("step", title, found=found, wanted=wanted))
 
     def pack(name):
         steps = python_steps.PythonSteps(artifact, tmp_path / name, lambda _: None, run, failed)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodeside import balancer
+from avadm_node.agents import balancer
 from tests.unit.fakes.clock import Clock
 
 POOL = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from avadm.checks.base import Clock, PreflightContext
+from avadm.checks.evidence import Clock, PreflightContext
 from avadm.site import profile
 from tests.unit.fakes import sites
 

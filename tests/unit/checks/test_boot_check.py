@@ -6,7 +6,7 @@ import pytest
 
 from avadm.checks.preflight import boot
 from avadm.site import profile
-from nodeside.preflight import machine
+from avadm_node.probes.preflight import boot as probe
 from tests.unit.fakes import sites
 
 V1 = ["cpu", "cpuacct", "cpuset", "memory"]
@@ -75,6 +75,6 @@ CGROUPS = "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t1\t1\t1\ncpuacct\
 )  # fmt: skip
 def test_the_node_tells_it(monkeypatch, mounts, modules, found):
     files = {"/proc/self/mounts": mounts, "/proc/cgroups": CGROUPS}
-    monkeypatch.setattr(machine, "read", files.__getitem__)
-    monkeypatch.setattr(machine, "slurp", lambda path: modules)
-    assert machine.boot() == found
+    monkeypatch.setattr(probe, "read", files.__getitem__)
+    monkeypatch.setattr(probe, "slurp", lambda path: modules)
+    assert probe.boot() == found

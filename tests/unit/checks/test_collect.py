@@ -9,7 +9,7 @@ import pytest
 from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS
 from avadm.checks.versions import collect as collect_versions
-from nodeside.preflight import devices
+from avadm_node.probes.preflight import disks as probe
 from tests.unit.fakes.fleet import LocalFleet
 from tests.unit.fakes.nodes import answer, given
 
@@ -51,8 +51,8 @@ def test_a_holder_is_told_by_its_device_mapper_name(tmp_path):
     (tmp_path / "holders" / "dm-3" / "dm").mkdir(parents=True)
     (tmp_path / "holders" / "dm-3" / "dm" / "name").write_text("ceph--1-osd--block--2\n")
     (tmp_path / "holders" / "md0").mkdir()
-    assert devices.holders(str(tmp_path)) == ["ceph--1-osd--block--2", "md0"]
-    assert devices.holders(str(tmp_path / "none")) == []
+    assert probe.holders(str(tmp_path)) == ["ceph--1-osd--block--2", "md0"]
+    assert probe.holders(str(tmp_path / "none")) == []
 
 
 def test_ctrl_c_closes_the_connections_that_it_would_wait_for(site, mine):

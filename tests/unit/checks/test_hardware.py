@@ -2,7 +2,7 @@
 
 import pytest
 
-from avadm.checks.base import PreflightContext
+from avadm.checks.evidence import PreflightContext
 from avadm.checks.preflight import hardware
 from avadm.site import profile
 from avadm.site.hardware import minimum

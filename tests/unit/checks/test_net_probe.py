@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from nodeside.preflight import net
-from nodeside.preflight.net import FULL, ROUNDS, Pinger
+from avadm_node.probes.preflight import latency, packet_filter
+from avadm_node.probes.preflight.latency import FULL, ROUNDS, Pinger
 
 PEERS = [{"address": "10.0.0.2", "size": 9000}, {"address": "10.0.0.3", "size": 9000}]
 
@@ -46,8 +46,8 @@ class Wire:
 
 @pytest.fixture
 def ping(monkeypatch):
-    monkeypatch.setattr(net, "PATIENCE", 0.01)
-    monkeypatch.setattr(net, "PAUSE", 0.0)
+    monkeypatch.setattr(latency, "PATIENCE", 0.01)
+    monkeypatch.setattr(latency, "PAUSE", 0.0)
 
     def run(answers):
         wire = Wire(answers)
@@ -83,7 +83,7 @@ def test_who_answers_nothing_is_not_asked_for_more(ping):
 def test_what_came_while_a_busy_machine_kept_us_away_is_counted(ping, monkeypatch):
     # Every look at the clock is a minute after the one before: each deadline is over when it is looked at.
     clock = iter(range(0, 10**6, 60))
-    monkeypatch.setattr(net, "now", lambda: next(clock))
+    monkeypatch.setattr(latency, "now", lambda: next(clock))
     pinger, _ = ping(lambda size, tries: True)
     assert [len(times) for times in pinger.times] == [ROUNDS, ROUNDS]
     assert pinger.full == ["passed", "passed"]
@@ -91,12 +91,12 @@ def test_what_came_while_a_busy_machine_kept_us_away_is_counted(ping, monkeypatc
 
 def test_tables_of_our_name_are_told_where_avadm_made_none(monkeypatch):
     there = {"/usr/sbin/nft"}
-    monkeypatch.setattr(net.os.path, "exists", there.__contains__)
+    monkeypatch.setattr(packet_filter.os.path, "exists", there.__contains__)
     monkeypatch.setattr(
-        net.glob, "glob", lambda _: ["/etc/systemd/system/sysinit.target.wants/nftables.service"]
+        packet_filter.glob, "glob", lambda _: ["/etc/systemd/system/sysinit.target.wants/nftables.service"]
     )
     listed = "table ip avadm\ntable ip filter\ntable ip6 avadm\n"
     report = {"others": ["nftables"], "tables": ["ip avadm", "ip6 avadm"]}
-    assert net.filters(lambda *argv: (0, listed, "")) == report
+    assert packet_filter.filters(lambda *argv: (0, listed, "")) == report
     there.add("/etc/avadm/packet-filter.nft")
-    assert net.filters(lambda *argv: (0, listed, ""))["tables"] == []
+    assert packet_filter.filters(lambda *argv: (0, listed, ""))["tables"] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodeside.preflight import packages
+from avadm_node.probes.preflight import packages
 
 KNOWN = "chrony:\n  Installed: (none)\n  Candidate: 4.3\n"
 BUSY = (

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from avadm.checks.preflight.sources import REGISTRIES
-from nodeside.preflight.sources import registries
+from avadm_node.probes.preflight.sources import registries
 from tests.unit.fakes.http_proxy import http_proxy
 from tests.unit.fakes.made import Signer, https
 

@@ -7,7 +7,7 @@ import pytest
 from avadm.checks.versions import PARTS, PROGRAMS, judge
 from avadm.components.catalog import PHASES
 from avadm.site import profile as profiles
-from nodeside import versions as probe
+from avadm_node.probes import versions as probe
 
 OLD = "16.2.11"
 WANTED = {"ceph": "16.2.", "prometheus": "2.42.", "node_exporter": "1.5."}

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from avadm.errors import AvadmError
+from avadm.findings import Finding
 from avadm.state.lock import site as site_lock
 from avadm.state.lock.nodes import LockNodes
 from avadm_acceptance import measurement
@@ -62,7 +63,7 @@ def test_a_report_is_in_the_language_that_was_asked_for(avadm, monkeypatch, aske
 
     def run(*args, language, **more):
         seen.append(language)
-        raise AvadmError.of("test", "Nothing is measured.", "test", "", "")
+        raise AvadmError(Finding("test", "Nothing is measured.", "test"))
 
     monkeypatch.setattr(measurement, "run", run)
     monkeypatch.setattr(site_lock, "lock_nodes", lambda *args, **more: nullcontext())

@@ -16,7 +16,7 @@ from avadm.site.load import load
 from avadm.state.lock.nodes import LockNodes
 from avadm.state.lock.owner import machine, owner, started
 from avadm.state.lock.site import lock_nodes
-from nodeside import lock as node_lock
+from avadm_node.probes import lock as node_lock
 from tests.unit.fakes.cli import MONS, SITE, refusal, refusals
 
 

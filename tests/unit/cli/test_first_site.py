@@ -8,7 +8,7 @@ import pytest
 
 from avadm.bootstrap import run as bootstraps
 from avadm.bootstrap.report import BootstrapState, NodeReport
-from avadm.checks.base import PreflightContext
+from avadm.checks.evidence import PreflightContext
 from tests.unit.disks.disk_fakes import Node
 
 INIT = ("site", "init", "--addresses", "10.0.0.11-22", "--name", "room1", "--domain", "room1.test")

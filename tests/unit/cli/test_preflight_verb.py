@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 from junitparser import JUnitXml
 
-from avadm.checks.base import PreflightContext
+from avadm.checks.evidence import PreflightContext
 from avadm.findings import Finding, Severity
 
 SITE = """

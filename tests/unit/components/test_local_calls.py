@@ -67,7 +67,7 @@ def test_each_task_that_asks_a_url_uses_no_proxy(folder):
 
 
 def test_each_call_of_curl_on_nodes_uses_no_proxy():
-    for folder, pattern in (("nodeside", "*.py"), ("roles", "*.j2"), ("plugins", "*.py")):
+    for folder, pattern in (("avadm_node", "*.py"), ("roles", "*.j2"), ("plugins", "*.py")):
         for path in (ROOT / folder).rglob(pattern):
             for number, line in enumerate(path.read_text().split("\n"), 1):
                 if '"curl", "' in line or "exec curl " in line:

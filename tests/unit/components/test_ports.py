@@ -9,7 +9,7 @@ from avadm.checks.preflight.ports import ours
 from avadm.components.catalog import COMPONENTS, taken
 from avadm.components.monitoring.variables_kubernetes import JOBS
 from avadm.site.model import Site
-from nodeside.preflight import machine
+from avadm_node.probes.preflight import ports as probe
 
 ROLES = Path(__file__).parents[3] / "roles"
 OF_ROLE = {
@@ -73,10 +73,10 @@ def test_a_name_service_on_loopback_is_in_nobody_s_way(monkeypatch) -> None:
     )
     row = "   0: {}:{:04X} 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 {} 1\n"
     table = head + row.format("3500007F", 53, 7) + row.format("0100007F", 443, 8)
-    monkeypatch.setattr(machine, "read", lambda path: table if path == "/proc/net/tcp" else head)
-    assert machine.listening({53, 443}) == {"443": []}
-    monkeypatch.setattr(machine, "read", lambda path: head + row.format("0100000A", 53, 9))
-    assert machine.listening({53}) == {"53": []}
+    monkeypatch.setattr(probe, "read", lambda path: table if path == "/proc/net/tcp" else head)
+    assert probe.listening({53, 443}) == {"443": []}
+    monkeypatch.setattr(probe, "read", lambda path: head + row.format("0100000A", 53, 9))
+    assert probe.listening({53}) == {"53": []}
 
 
 def test_two_parts_of_one_node_never_want_one_port() -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from avadm.remote import channel
-from nodeside import loader
+from avadm_node import loader
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("no_proxy", "NO_PROXY")
@@ -91,7 +91,7 @@ def test_no_program_of_administrators_asks_a_proxy(name, tmp_path):
 
 SOURCES = [
     path
-    for folder in ("nodeside", "plugins", "validation/avadm_validation/tools")
+    for folder in ("avadm_node", "plugins", "validation/avadm_validation/tools")
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 

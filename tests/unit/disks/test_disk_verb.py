@@ -13,7 +13,7 @@ from disk_fakes import report
 from avadm.cli.main import cli
 from avadm.disks import zap
 from avadm.site.vault import Vault
-from nodeside.disks.rotation import rotates
+from avadm_node.probes.disks.rotation import rotates
 from tests.unit.fakes.cli import refusal
 from tests.unit.fakes.nodes import answer
 

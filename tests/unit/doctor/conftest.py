@@ -7,12 +7,14 @@ import pytest
 from avadm.site.load import load
 from avadm_lab.layout import Config, nodes
 from avadm_lab.sitefile import text
-from nodeside.doctor import parts, system
+from avadm_node.probes.health import kubectl, parts, services, system
 from tests.unit.fakes.cli import called
 
 __all__ = ["called"]
 
 KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(range(32))).decode()
+
+MODULES = (parts, *parts.MODULES, kubectl, services)
 
 
 @pytest.fixture
@@ -31,13 +33,13 @@ class Names:
     """What the modules of the doctor's questions define, by name; to set one sets it in each that has it."""
 
     def get(self, name, default=None):
-        return next((vars(m)[name] for m in (parts, *parts.MODULES) if name in vars(m)), default)
+        return next((vars(m)[name] for m in MODULES if name in vars(m)), default)
 
     def __getitem__(self, name):
-        return vars(next(m for m in (parts, *parts.MODULES) if name in vars(m)))[name]
+        return vars(next(m for m in MODULES if name in vars(m)))[name]
 
     def __setitem__(self, name, value):
-        for module in (parts, *parts.MODULES, system):
+        for module in (*MODULES, system):
             if name in vars(module):
                 setattr(module, name, value)
 

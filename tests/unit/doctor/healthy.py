@@ -2,8 +2,8 @@
 
 import copy
 
+from avadm.checks.evidence import Snapshot
 from avadm.components.masters import checks_admission as asked
-from avadm.doctor.model import Snapshot
 from avadm.doctor.parts import QUESTIONS
 from tests.unit.doctor.healthy_data import GIVEN, data_parts
 

@@ -58,7 +58,7 @@ def test_what_the_roles_write_is_what_is_wanted(told):
 def test_an_api_that_holds_nothing_is_told_and_no_traceback(told):
     found = told()
     assert found == {"webhooks": {}, "policies": {}, "passed": [], "shared_hosts": {}}
-    messages = [t.evidence for t in checks._asked(None, "m1", found)]
+    messages = [t.found for t in checks._asked(None, "m1", found)]
     assert len(messages) == len(checks.WEBHOOKS) + 1
 
 

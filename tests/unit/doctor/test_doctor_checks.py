@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from avadm.doctor.base import Status, run
+from avadm.checks.framework import STATUS, flat, run
 from avadm.doctor.checks import CHECKS
+from avadm.findings import Severity
 from tests.unit.doctor.faulty_snapshots import CASES as OTHERS
 from tests.unit.doctor.faulty_snapshots_admission import ADMISSION_CASES
 from tests.unit.doctor.faulty_snapshots_data import DATA_CASES
@@ -15,26 +16,30 @@ CASES = (*OTHERS, *DATA_CASES, *ADMISSION_CASES)
 
 
 def test_a_healthy_site_is_well_and_every_check_has_looked():
-    results = run(snapshot(), CHECKS)
-    assert [r for r in results if r.status is not Status.OK] == []
-    assert {r.id for r in results} == {c.id for c in CHECKS}
+    results = flat(run(snapshot(), CHECKS))
+    assert [r for r in results if r.severity is not Severity.INFO] == []
+    assert {r.check for r in results} == {c.id for c in CHECKS}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_trouble_is_found_where_it_is(case):
     changed = data()
     case.change(changed)
-    mine = [r for r in run(snapshot(changed), CHECKS) if r.id == case.check and r.status is not Status.OK]
-    hits = [r for r in mine if case.where in r.where and case.says in r.evidence]
+    mine = [
+        r
+        for r in flat(run(snapshot(changed), CHECKS))
+        if r.check == case.check and r.severity is not Severity.INFO
+    ]
+    hits = [r for r in mine if case.where in r.where and case.says in r.found]
     assert hits, mine
-    assert hits[0].status == case.status
+    assert STATUS[hits[0].severity] == case.status
     assert hits[0].remedy
 
 
 def test_a_pod_that_does_not_end_is_told_once_whatever_kubelet_calls_it():
     changed = data()
     changed["nodes"]["mast1"]["parts"]["kubernetes"]["pods"] = [pod(phase="Pending", late_s=300)]
-    reports = [r.id for r in run(snapshot(changed), CHECKS) if r.status is not Status.OK]
+    reports = [r.check for r in flat(run(snapshot(changed), CHECKS)) if r.severity is not Severity.INFO]
     assert reports == ["pods-ending"]
 
 
@@ -47,16 +52,16 @@ def test_every_known_incident_has_a_check():
     assert found == {f"K{i}" for i in range(1, 13)}
 
 
-@pytest.mark.parametrize("check", [c for c in CHECKS if c.part], ids=lambda c: c.id)
+@pytest.mark.parametrize("check", [c for c in CHECKS if c.facts], ids=lambda c: c.id)
 def test_what_could_not_be_looked_at_is_unknown_and_never_ok(check):
     changed = data()
     for node in changed["nodes"].values():
-        node["parts"].pop(check.part, None)
-        node["errors"][check.part] = "it said nothing"
-    mine = [r for r in run(snapshot(changed), CHECKS) if r.id == check.id]
+        node["parts"].pop(check.facts[0], None)
+        node["errors"][check.facts[0]] = "it said nothing"
+    mine = [r for r in flat(run(snapshot(changed), CHECKS)) if r.check == check.id]
     assert mine
-    assert {r.status for r in mine} == {Status.UNKNOWN}
-    assert mine[0].evidence == "it said nothing"
+    assert {r.severity for r in mine} == {Severity.UNKNOWN}
+    assert mine[0].found == "it said nothing"
 
 
 @pytest.mark.parametrize("nonsense", [[], {}, "x", 7, [None], {"a": None}], ids=repr)
@@ -64,26 +69,26 @@ def test_nonsense_of_nodes_ends_no_run(nonsense):
     changed = data()
     for node in changed["nodes"].values():
         node["parts"] = dict.fromkeys(node["parts"], nonsense)
-    assert run(snapshot(changed), CHECKS)
+    assert flat(run(snapshot(changed), CHECKS))
 
 
 def test_nonsense_is_unknown():
     changed = data()
     changed["nodes"]["stor1"]["parts"]["memory"] = {}
-    (result,) = [r for r in run(snapshot(changed), CHECKS) if r.id == "memory"]
-    assert (result.status, result.where) == (Status.UNKNOWN, "stor1")
+    (result,) = [r for r in flat(run(snapshot(changed), CHECKS)) if r.check == "memory"]
+    assert (result.severity, result.where) == (Severity.UNKNOWN, "stor1")
 
 
 def test_a_second_witness_answers_for_the_first():
     changed = data()
     changed["nodes"]["stor1"] |= {"silent": "down", "parts": {}, "clock": None}
-    health = [r for r in run(snapshot(changed), CHECKS) if r.id == "ceph-health"]
-    assert [r.status for r in health] == [Status.OK]
+    health = [r for r in flat(run(snapshot(changed), CHECKS)) if r.check == "ceph-health"]
+    assert [r.severity for r in health] == [Severity.INFO]
 
 
 def test_parts_that_were_not_asked_for_are_not_told():
     changed = data() | {"asked": ["memory"]}
-    found = {r.id for r in run(snapshot(changed), CHECKS)}
+    found = {r.check for r in flat(run(snapshot(changed), CHECKS))}
     assert found == {"memory", "node-reached", "node-clock", "ledger"}
 
 
@@ -92,5 +97,5 @@ def test_a_comparison_with_what_is_not_known_is_unknown(part):
     changed = data()
     for node in changed["nodes"].values():
         node["parts"].pop(part, None)
-    by = {r.id: r.status for r in run(snapshot(changed), CHECKS)}
-    assert by["kube-reset" if part == "etcd" else "calico-leaks"] is Status.UNKNOWN
+    by = {r.check: r.severity for r in flat(run(snapshot(changed), CHECKS))}
+    assert by["kube-reset" if part == "etcd" else "calico-leaks"] is Severity.UNKNOWN

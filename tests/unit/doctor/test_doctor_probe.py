@@ -13,7 +13,7 @@ import pytest
 
 from avadm.doctor.parts import QUESTIONS, patterns
 from avadm.remote.call import script as program
-from nodeside.doctor import parts
+from avadm_node.probes.health import parts
 
 
 def run(*names):
@@ -28,7 +28,7 @@ def test_every_part_has_its_function(script):
 
 
 def test_what_reads_times_is_loaded_before_any_thread():
-    check = "import sys, nodeside.doctor.parts\nassert '_strptime' in sys.modules"
+    check = "import sys, avadm_node.probes.health.parts\nassert '_strptime' in sys.modules"
     subprocess.run([sys.executable, "-"], input=check, text=True, check=True, timeout=60)
 
 

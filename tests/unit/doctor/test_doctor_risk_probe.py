@@ -9,7 +9,7 @@ import time
 import pytest
 
 from avadm.remote.call import script
-from nodeside.doctor import parts
+from avadm_node.probes.health import parts
 
 FLAGS = ["--anonymous-auth=false", "--read-only-port=0", "--v"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nodeside.doctor import network, signals
+from avadm_node.probes.health import nodes, signals
 
 TAKES, TAKES_NOT = f"{signals.TERM:016x}", f"{0:016x}"
 READY = "print('ready', flush=True); "
@@ -35,11 +35,11 @@ THREAD = (
 )
 def test_a_first_process_that_takes_no_sigterm_is_found(monkeypatch, takes, first, deaf):
     status = f"Name:\tbash\nNSpid:\t{first}\n"
-    monkeypatch.setattr(network, "must", lambda argv: "c1")
-    monkeypatch.setattr(network, "call", lambda argv: (0, "4711 lab/p1\n", ""))
-    monkeypatch.setattr(network, "slurp", lambda path: status if path.endswith("status") else "bash\0x")
-    monkeypatch.setattr(network, "takes_term", lambda pid: takes)
-    found = network.containers({})
+    monkeypatch.setattr(nodes, "must", lambda argv: "c1")
+    monkeypatch.setattr(nodes, "call", lambda argv: (0, "4711 lab/p1\n", ""))
+    monkeypatch.setattr(nodes, "slurp", lambda path: status if path.endswith("status") else "bash\0x")
+    monkeypatch.setattr(nodes, "takes_term", lambda pid: takes)
+    found = nodes.containers({})
     assert found == {"count": 1, "deaf": [{"pod": "lab/p1", "command": "bash x"}] if deaf else []}
 
 

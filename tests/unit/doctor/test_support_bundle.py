@@ -9,15 +9,15 @@ from urllib.parse import quote
 
 import pytest
 
+from avadm.checks.framework import flat, rows, run
 from avadm.doctor import support
-from avadm.doctor.base import Status, run
+from avadm.doctor.bundle import read
 from avadm.doctor.checks import CHECKS
-from avadm.doctor.model import read
 from avadm.doctor.redaction import Cleaner, secrets_of
 from avadm.errors import AvadmError
 from avadm.site.load import load
 from avadm.site.vault import Vault
-from nodeside.support import extracts
+from avadm_node.probes.support import extracts
 from tests.unit.doctor.healthy import data
 from tests.unit.fakes.nodes import answer, called
 
@@ -182,12 +182,12 @@ def test_it_is_for_its_owner_alone_and_says_what_is_in_it(bundle):
 
 
 def test_the_doctor_judges_it_offline_as_it_did_when_it_was_made(bundle):
-    results = [r.as_dict() for r in run(read(bundle), CHECKS)]
+    results = rows(flat(run(read(bundle), CHECKS)), CHECKS)
     assert results == json.loads(members(bundle)["doctor.json"])["checks"]
     by = {(r["id"], r["where"]): r["status"] for r in results}
-    assert by["node-reached", "cpu02"] == Status.BAD
-    assert by["inotify", "cpu01"] == Status.UNKNOWN
-    assert by["log-superblock", "cpu01"] == Status.BAD
+    assert by["node-reached", "cpu02"] == "bad"
+    assert by["inotify", "cpu01"] == "unknown"
+    assert by["log-superblock", "cpu01"] == "bad"
 
 
 def test_without_the_vaults_password_there_is_no_bundle(site, tmp_path, monkeypatch):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from nodeside.fingerprint import containers
-from nodeside.fingerprint.containers import Containers
+from avadm_node.probes.drift import containers
+from avadm_node.probes.drift.containers import Containers
 
 REFUSED = "Error: etcdserver: authentication failed, invalid user ID or password"
 

@@ -16,7 +16,7 @@ from avadm.inventory.model import Variables
 from avadm.remote.ansible import PlaybookResult, PlaybookRun
 from avadm.remote.events import Event, Kind
 from avadm.state.snapshots import HostSnapshot
-from nodeside import peers as there
+from avadm_node import peers as there
 from tests.unit.fakes.nodes import Nodes
 from tests.unit.fakes.roles import program
 from tests.unit.fakes.scripts import ROOT

@@ -4,7 +4,7 @@ import json
 import shlex
 
 from avadm.remote.fleet import Result
-from nodeside import lock
+from avadm_node.probes import lock
 
 FOLDER = "/var/lib/avadm"
 WHOLE = ("health", "entity", "fs", "pool")
@@ -21,8 +21,12 @@ def given(stdin):
 
 
 def called(stdin):
-    """Return the name of the function that is called: MODULE.FUNCTION below nodeside, from the second line."""
-    return json.loads(stdin.decode().splitlines()[1].partition(" = ")[2]).removeprefix("nodeside.")
+    """Return the name of the function that is called: MODULE.FUNCTION of a probe, from the second line."""
+    return (
+        json.loads(stdin.decode().splitlines()[1].partition(" = ")[2])
+        .removeprefix("avadm_node.")
+        .removeprefix("probes.")
+    )
 
 
 class Nodes:

@@ -12,7 +12,7 @@ from avadm.kube import drain as module
 from avadm.remote.call import script
 from avadm.remote.reason import Reason, Why
 from avadm.site.load import load
-from nodeside.kube import drain
+from avadm_node.probes.kube import drain
 from tests.unit.fakes.cli import refusals
 from tests.unit.fakes.nodes import answer
 from tests.unit.fakes.nodes import given as asked

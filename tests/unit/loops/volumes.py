@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from nodeside.volumes import nfs, node, provisioner
-from tests.unit.loops.nodeside import THREADS, End, Patch, ended_after
+from avadm_node.agents.volumes import nfs, node, provisioner
+from tests.unit.loops.avadm_node import THREADS, End, Patch, ended_after
 
 
 def nfs_servers(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -133,8 +133,8 @@ def volumes(tmp_path: Path, monkeypatch: Patch) -> None:
 
 
 LOOPS = {
-    "nodeside/volumes/nfs.py:Watch.always": nfs_servers,
-    "nodeside/volumes/node.py:main": node_looks,
-    "nodeside/volumes/provisioner.py:follow": claims_followed,
-    "nodeside/volumes/provisioner.py:main": volumes,
+    "avadm_node/agents/volumes/nfs.py:Watch.always": nfs_servers,
+    "avadm_node/agents/volumes/node.py:main": node_looks,
+    "avadm_node/agents/volumes/provisioner.py:follow": claims_followed,
+    "avadm_node/agents/volumes/provisioner.py:main": volumes,
 }

@@ -7,7 +7,7 @@ from ansible.module_utils.avadm_ceph import CephError, wait
 from avadm_ceph_wait import NEEDS, PAUSED, Health, Quorum, keep_standing, left_standing
 from fake_ceph import FakeCeph
 
-from nodeside.fingerprint import cluster
+from avadm_node.probes.drift import cluster
 from tests.unit.fakes.clock import Clock
 
 STATUS = {

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from ansible.module_utils.nodeside.kube.drain import Drain, DrainError, answer, selects
+from ansible.module_utils.avadm_node.probes.kube.drain import Drain, DrainError, answer, selects
 from avadm_kube_node import ensure
 
 

@@ -12,18 +12,25 @@ import yaml
 ROOT = Path(__file__).parents[3]
 PATTERNS = (
     "plugins/module*/**/*.py",
-    "nodeside/**/*.py",
+    "avadm_node/**/*.py",
     "validation/avadm_validation/tools/*.py",
     "roles/packet_filter/files/avadm-packet-filter",
 )
 # Programs of nodes that have Kubernetes or logs: Python 3.5 reads them (tests/unit/artifacts/test_node_archives.py).
 YOUNG = [
-    *ROOT.glob("nodeside/volumes/*.py"),
-    *ROOT.glob("nodeside/database/*.py"),
-    *ROOT.glob("nodeside/registry/*.py"),
+    *ROOT.glob("avadm_node/agents/volumes/*.py"),
+    *ROOT.glob("avadm_node/agents/database/*.py"),
+    *ROOT.glob("avadm_node/agents/registry/*.py"),
     *(
-        ROOT / "nodeside" / f"{n}.py"
-        for n in ("balancer", "gpu_exporter", "kubeapi", "logs/watch", "pod_targets", "serving")
+        ROOT / "avadm_node" / f"{n}.py"
+        for n in (
+            "agents/balancer",
+            "agents/gpu_exporter",
+            "agents/logs/watch",
+            "agents/pod_targets",
+            "kubeapi",
+            "serving",
+        )
     ),
 ]
 # One tool runs on the controller.
@@ -104,4 +111,4 @@ def test_what_a_module_says_of_itself_is_yaml(path):
 
 
 def test_all_kinds_are_among_them():
-    assert {p.parent.name for p in FILES} >= {"modules", "module_utils", "nodeside", "doctor", "tools"}
+    assert {p.parent.name for p in FILES} >= {"modules", "module_utils", "avadm_node", "health", "tools"}

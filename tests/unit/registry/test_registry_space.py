@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from nodeside.registry import account, cut, serve
-from nodeside.registry.account import Account, limit
-from nodeside.registry.storage import Storage, is_owner, names
-from nodeside.registry.tidy import due, tidy
+from avadm_node.agents.registry import account, cut, serve
+from avadm_node.agents.registry.account import Account, limit
+from avadm_node.agents.registry.storage import Storage, is_owner, names
+from avadm_node.agents.registry.tidy import due, tidy
 
 
 class Folder:

@@ -12,14 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import nodeside
+import avadm_node
 from avadm import node_bundle
 from avadm.remote import call as asking
 from avadm.remote.call import FOLDER, answer, ask, mapping, modules, script
-from nodeside import loader, lock, versions
-from nodeside.disks import report
-from nodeside.doctor import parts
-from nodeside.preflight import facts
+from avadm_node import loader
+from avadm_node.probes import lock, versions
+from avadm_node.probes.disks import report
+from avadm_node.probes.health import parts
+from avadm_node.probes.preflight import facts
 from tests.unit.fakes import nodes
 from tests.unit.fakes.fleet import LocalFleet
 
@@ -69,13 +70,13 @@ def test_a_function_is_called_with_what_it_is_given_and_what_it_imports(python):
 @pytest.mark.parametrize("function", [facts.collect, parts.ask, versions.ask, lock.do, report.every])
 def test_all_that_is_imported_is_sent_and_nothing_else(function):
     sent = modules(function.__module__)
-    check = f"import sys, {function.__module__}\nprint(*sorted(m for m in sys.modules if m.split('.')[0] == 'nodeside'))"
+    check = f"import sys, {function.__module__}\nprint(*sorted(m for m in sys.modules if m.split('.')[0] == 'avadm_node'))"
     got = subprocess.run(
         [sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd=FOLDER.parent
     ).stdout.split()
     # What is imported within a function alone is there as well.
     assert set(sent) >= set(got)
-    assert {n.split(".")[1] for n in set(sent) - set(got)} <= {"disks"}
+    assert {n.split(".")[2] for n in set(sent) - set(got)} <= {"disks"}
 
 
 def test_a_module_is_compiled_only_where_it_is_imported(monkeypatch):
@@ -212,4 +213,4 @@ def test_parameters_are_no_words_of_a_command_line():
 
 
 def test_the_package_is_the_one_that_is_imported():
-    assert FOLDER.name == nodeside.__name__
+    assert FOLDER.name == avadm_node.__name__

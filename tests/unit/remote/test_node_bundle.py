@@ -1,4 +1,4 @@
-"""What nodeside imports: the standard library, itself by relative names alone, and libraries of ceph's and S3's packages."""
+"""What avadm_node imports: the standard library, itself by relative names alone, and libraries of ceph's and S3's packages."""
 
 import ast
 import sys
@@ -28,10 +28,10 @@ def test_it_needs_nothing_that_is_not_on_a_node(path):
 
 
 def test_what_functions_import_is_among_the_modules_of_a_program():
-    found = modules("nodeside.volumes.provisioner")
+    found = modules("avadm_node.agents.volumes.provisioner")
     parts = ("folders", "images", "map", "local", "format", "fit", "common")
     assert set(found) >= {
-        "nodeside.kubeapi",
-        "nodeside.disks.blank",
-        *(f"nodeside.volumes.{p}" for p in parts),
+        "avadm_node.kubeapi",
+        "avadm_node.probes.disks.blank",
+        *(f"avadm_node.agents.volumes.{p}" for p in parts),
     }

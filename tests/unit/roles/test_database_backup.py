@@ -1,13 +1,13 @@
-"""nodeside/database: when a backup is due, what is told, what a verification calls wrong, what a restore refuses."""
+"""avadm_node/agents/database: when a backup is due, what is told, what a verification calls wrong, what a restore refuses."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from nodeside.database import backup, look, restore, verify
-from nodeside.database.place import BackupError, Place, settled
-from nodeside.database.scratch import Scratch
+from avadm_node.agents.database import backup, look, restore, verify
+from avadm_node.agents.database.place import BackupError, Place, settled
+from avadm_node.agents.database.scratch import Scratch
 from tests.unit.fakes.roles import ROLES
 from tests.unit.fakes.running import sh, stub
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from avadm.site import profile
-from nodeside import gpu_exporter as exporter
-from nodeside import serving
+from avadm_node import serving
+from avadm_node.agents import gpu_exporter as exporter
 from tests.unit.fakes.roles import ROLES
 from tests.unit.fakes.running import stub
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from nodeside.logs import shipper as stats
-from nodeside.logs import watch as log_watch
+from avadm_node.agents.logs import shipper as stats
+from avadm_node.agents.logs import watch as log_watch
 from tests.unit.fakes.roles import read
 
 TROUBLES = read("log_watch", "files/known-troubles.yml")["troubles"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nodeside import pod_targets
+from avadm_node.agents import pod_targets
 from tests.unit.fakes.clock import Clock
 
 SERVER = "10.0.0.250:6443"

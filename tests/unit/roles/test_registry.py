@@ -31,7 +31,7 @@ def test_who_reads_does_not_write(server, address, clients, writes):
 
 
 PROGRAM = {
-    "artifacts": {"nodeside-registry": {"files": {"program": {"place": "/usr/lib/avadm/registry-1.pyz"}}}}
+    "artifacts": {"avadm-node-registry": {"files": {"program": {"place": "/usr/lib/avadm/registry-1.pyz"}}}}
 }
 TOKENS = {"realm": "https://ava.x/t", "service": "registry.x:5004", "issuer": "ava"}
 

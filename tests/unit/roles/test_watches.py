@@ -7,7 +7,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 CLIENTS = [
     path.relative_to(ROOT)
-    for place in ("roles/*/files/*", "nodeside/**/*.py", "validation/avadm_validation/tools/*.py")
+    for place in ("roles/*/files/*", "avadm_node/**/*.py", "validation/avadm_validation/tools/*.py")
     for path in ROOT.glob(place)
     if path.is_file() and path.suffix in ("", ".py") and "watch=" in path.read_text(errors="ignore")
 ]
@@ -15,7 +15,7 @@ CLIENTS = [
 
 def test_the_clients_are_found():
     assert {str(p) for p in CLIENTS} >= {
-        "nodeside/kubeapi.py",
+        "avadm_node/kubeapi.py",
         "validation/avadm_validation/tools/kubeload.py",
     }
 

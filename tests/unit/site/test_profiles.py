@@ -9,7 +9,7 @@ import yaml
 from avadm.components.base import variables as core
 from avadm.site import openpgp, profile
 from avadm.site.load import examine
-from nodeside.preflight.packages import trusted
+from avadm_node.probes.preflight.packages import trusted
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import written
 from tests.unit.site.corpus import BASE

@@ -97,4 +97,4 @@ def test_an_image_that_cannot_be_read_is_refused(image, monkeypatch):
 def test_what_mounts_for_pods_cannot_format(name):
     text = (FILES / f"{name}.py").read_text()
     assert "mkfs" not in text
-    assert "nodeside.volumes.format" not in modules(f"nodeside.volumes.{name}")
+    assert "avadm_node.agents.volumes.format" not in modules(f"avadm_node.agents.volumes.{name}")

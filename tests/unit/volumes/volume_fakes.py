@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
-from nodeside import volumes
+from avadm_node.agents import volumes
 
 FILES = Path(volumes.__file__).parent
 UID = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -12,8 +12,8 @@ NAME = f"pvc-{UID}"
 
 
 def load(name):
-    """Return a module of nodeside/volumes."""
-    return import_module(f"nodeside.volumes.{name}")
+    """Return a module of avadm_node/agents/volumes."""
+    return import_module(f"avadm_node.agents.volumes.{name}")
 
 
 provisioner = load("provisioner")

@@ -7,25 +7,21 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from avadm.checks.junit import clean
+from avadm.findings import Severity
 from avadm_acceptance.report import text
+from avadm_acceptance.report.verdicts import SEVERITY
 from avadm_validation.protocol.model import CheckResult, Report, Verdict
 
-# JUnit knows no INCONCLUSIVE or BLOCKED: both are errors there, since neither is a pass nor a measured fail.
-_RESULT = {
-    Verdict.FAIL: Failure,
-    Verdict.INCONCLUSIVE: Error,
-    Verdict.BLOCKED: Error,
-    Verdict.PROJECTED: Skipped,
-    Verdict.EXCEPTED: Skipped,
-    Verdict.NOT_RUN: Skipped,
-}
+_RESULT = {Severity.ERROR: Failure, Severity.UNKNOWN: Error, Severity.INFO: Skipped}
 
 
 def _case(report: Report, check: CheckResult) -> TestCase:
     case = TestCase(f"{check.id} {check.title}", f"{report.site}.{report.suite}", check.seconds)
-    if (kind := _RESULT.get(check.verdict)) is not None:
+    if check.verdict is not Verdict.PASS:
         message = "; ".join(check.reasons) or text.MEANING[check.verdict]
-        case.result = [kind(clean(f"{check.verdict.value}: {message}"), check.verdict.value)]
+        case.result = [
+            _RESULT[SEVERITY[check.verdict]](clean(f"{check.verdict.value}: {message}"), check.verdict.value)
+        ]
     measured = text.number(check.measured, check.unit)
     case.system_out = (
         f"measured {measured} {text.interval(check.ci95, check.unit)}, "

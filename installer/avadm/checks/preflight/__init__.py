@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext, worst
+from avadm.checks.framework import Check
 from avadm.checks.preflight import (
     boot,
     clocks,
@@ -26,7 +26,6 @@ from avadm.checks.preflight import (
     space,
     swap,
 )
-from avadm.findings import Finding
 
 CHECKS: tuple[Check, ...] = (
     reachability.CHECK,
@@ -53,15 +52,3 @@ CHECKS: tuple[Check, ...] = (
     ports.CHECK,
     packet_filter.CHECK,
 )
-
-
-def judge(context: PreflightContext, checks: tuple[Check, ...] = CHECKS) -> dict[str, list[Finding]]:
-    """Return each check's findings; a fact that a node could not give is itself an error of the check."""
-    found: dict[str, list[Finding]] = {}
-    for check in checks:
-        unknown = [f for fact in check.facts for f in context.unknown(check.id, fact)]
-        found[check.id] = unknown + check.judge(context)
-    return found
-
-
-__all__ = ["CHECKS", "judge", "worst"]

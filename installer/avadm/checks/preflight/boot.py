@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 from avadm.site.model import Node
 
@@ -24,24 +26,22 @@ def _of(context: PreflightContext, node: Node, boot: dict[str, Any]) -> Iterator
     controllers = boot["controllers"]
     lacking = [c for c in NEEDED if c not in controllers]
     if lacking and KUBELET & set(node.roles):
-        yield Finding(
-            check="boot",
-            what="The node was booted without cgroup v1, which kubelet 1.9 needs.",
+        yield finding(
+            "boot",
             where="/proc/self/mounts",
             found="cgroup v2 only" if not controllers else f"cgroup v1 without {', '.join(lacking)}",
             wanted=f"cgroup v1 with {', '.join(NEEDED)} (kernel argument {V1})",
-            remedy=_remedy(context, [V1]),
             host=node.name,
+            remedy=_remedy(context, [V1]),
         )
     if boot["nouveau"] and "gpu" in node.roles:
-        yield Finding(
-            check="boot",
-            what="The kernel module nouveau has the node's graphics cards, so NVIDIA's driver cannot be loaded.",
+        yield finding(
+            "boot-nouveau",
             where="/proc/modules",
             found="nouveau is loaded",
             wanted="not loaded (kernel argument modprobe.blacklist=nouveau)",
-            remedy=_remedy(context, ["modprobe.blacklist=nouveau"]),
             host=node.name,
+            remedy=_remedy(context, ["modprobe.blacklist=nouveau"]),
         )
 
 
@@ -56,4 +56,4 @@ def _remedy(context: PreflightContext, arguments: list[str]) -> str:
     return f"{run} Or a{by_hand}"
 
 
-CHECK = Check("boot", "booted as kubelet 1.9 and the GPU driver need it", ("boot",), judge)
+CHECK = Check("boot", "booted as kubelet 1.9 and the GPU driver need it", ("boot",), judge, scope="all")

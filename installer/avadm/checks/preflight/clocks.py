@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median_low
 
-from avadm.checks.base import Check, Clock, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import Clock, PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 
 REMEDY = "Start a time service on it (the base phase sets up chrony), or set the clock; then look again."
@@ -43,9 +45,8 @@ def _spread(clocks: Mapping[str, Clock], limit: float) -> list[Finding]:
     if apart - error <= limit:
         return []
     return [
-        Finding(
-            check="clocks",
-            what="Two nodes' clocks differ by too much.",
+        finding(
+            "clocks",
             found=f"{early} and {late} are {apart:.0f} ms apart (± {error:.0f} ms)",
             wanted=f"at most {limit:g} ms (time.max_skew_ms)",
             remedy=REMEDY,
@@ -54,18 +55,13 @@ def _spread(clocks: Mapping[str, Clock], limit: float) -> list[Finding]:
 
 
 def _finding(node: str, difference: float, error: float, limit: float, severity: Severity) -> Finding:
-    sure = severity is Severity.ERROR
-    return Finding(
-        check="clocks",
-        what="The node's clock differs from the others' by too much."
-        if sure
-        else "Whether the node's clock is right cannot be told: the answer took too long.",
+    return finding(
+        "clocks-node" if severity is Severity.ERROR else "clocks-unsure",
         found=f"{difference:+.0f} ms (± {error:.0f} ms)",
         wanted=f"at most {limit:g} ms (time.max_skew_ms)",
-        remedy=REMEDY if sure else "Run preflight again while the node and this machine are idle.",
-        severity=severity,
         host=node,
+        remedy=REMEDY,
     )
 
 
-CHECK = Check("clocks", "clocks agree", ("clock",), judge)
+CHECK = Check("clocks", "clocks agree", ("clock",), judge, scope="all")

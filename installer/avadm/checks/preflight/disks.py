@@ -1,11 +1,13 @@
-"""Approved devices exist, are what the site file says, and are proven blank or are our OSDs (nodeside/disks)."""
+"""Approved devices exist, are what the site file says, and are proven blank or are our OSDs (avadm_node/probes/disks)."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.quantity import quantity
 from avadm.site.model import Device, Node
@@ -27,9 +29,7 @@ def judge(context: PreflightContext) -> list[Finding]:
             found += _one(node, device, fact)
             path = fact.get("path")
             if path in seen:
-                found.append(
-                    _finding(node, device, "Two entries mean the same device.", seen[path], "one entry each")
-                )
+                found.append(_finding("disks-twice", node, device, seen[path], "one entry each"))
             elif path:
                 seen[path] = _name(device)
     return found + _unproven(context, {(f.host, f.where) for f in found if f.severity is Severity.ERROR})
@@ -37,22 +37,13 @@ def judge(context: PreflightContext) -> list[Finding]:
 
 def _none(node: Node) -> Finding:
     """Return that a node's devices are to be approved yet: the site file is a draft."""
-    return Finding(
-        check="disks",
-        what="No device of this node is approved yet: `avadm apply` will refuse the site file.",
-        found="no devices",
-        wanted="devices in the site file",
-        remedy="Run `avadm disk list`, then `avadm disk approve NODE DISK`.",
-        severity=Severity.WARNING,
-        host=node.name,
-    )
+    return finding("disks", found="no devices", wanted="devices in the site file", host=node.name)
 
 
 def _unproven(context: PreflightContext, told: set[tuple[str | None, str]]) -> list[Finding]:
     """Return what the role that makes OSDs would refuse, but for what was told already."""
-    remedy = "See docs/how-to/disks.md; `avadm disk list` shows all disks of the node."
     return [
-        _finding(node, device, "It is not proven that the device is blank.", found, "blank", remedy)
+        _finding("disks-unproven", node, device, found, "blank")
         for node, reports in context.each("proof")
         for device, report in zip(node.devices, reports, strict=True)
         if (found := "; ".join(report["reasons"])) and (node.name, _name(device)) not in told
@@ -62,15 +53,12 @@ def _unproven(context: PreflightContext, told: set[tuple[str | None, str]]) -> l
 def _one(node: Node, device: Device, fact: dict[str, Any]) -> list[Finding]:
     """Judge one device."""
     if fact["matches"] == 0:
-        remedy = "Compare with `lsblk -o NAME,SERIAL,WWN,SIZE` and `ls -l /dev/disk/by-id` on the node."
-        return [_finding(node, device, "The device is not there.", "none", "one", remedy)]
+        return [_finding("disks-missing", node, device, "none", "one")]
     if fact["matches"] > 1:
-        many = quantity(fact["matches"], "device")
-        remedy = "Name it by a by-id path (multipath shows one disk as several)."
-        return [_finding(node, device, "The name fits several devices.", many, "one", remedy)]
+        return [_finding("disks-several", node, device, quantity(fact["matches"], "device"), "one")]
     found = []
     if not fact["whole"]:
-        found.append(_finding(node, device, "This is a partition.", fact["path"], "a whole device"))
+        found.append(_finding("disks-partition", node, device, fact["path"], "a whole device"))
     strange = [h for h in fact["holders"] if not VOLUME.fullmatch(h)]
     ours = SIGNATURE in fact["signature"] or len(strange) < len(fact["holders"])
     used = [f"mounted on {u}" if u != "swap" else "swap" for u in fact["used"]]
@@ -80,26 +68,11 @@ def _one(node: Node, device: Device, fact: dict[str, Any]) -> list[Finding]:
         used += [f"signature {s}" for s in fact["signature"]]
     if used:
         zap = f"avadm disk zap {node.name} {device.by_id or device.serial or device.wwn}"
-        remedy = f"Check that it is the right device. If nothing on it is needed: `{zap}`."
-        found.append(
-            _finding(
-                node, device, "The device is in use by something else.", "; ".join(used), "blank", remedy
-            )
-        )
+        found.append(_finding("disks-used", node, device, "; ".join(used), "blank", zap=zap))
     spins = device.device_class == "hdd"
     if fact["rotational"] is not None and fact["rotational"] is not spins:
         kind = "a spinning disk" if fact["rotational"] else "a solid-state disk"
-        found.append(
-            _finding(
-                node,
-                device,
-                "The device is of another kind than the site file says.",
-                kind,
-                f"device_class {device.device_class}",
-                "Correct device_class (behind a RAID controller the kernel may be wrong).",
-                Severity.WARNING,
-            )
-        )
+        found.append(_finding("disks-kind", node, device, kind, f"device_class {device.device_class}"))
     return found
 
 
@@ -107,25 +80,10 @@ def _name(device: Device) -> str:
     return device.by_id or (f"serial {device.serial}" if device.serial else f"wwn {device.wwn}")
 
 
-def _finding(
-    node: Node,
-    device: Device,
-    what: str,
-    found: str,
-    wanted: str,
-    remedy: str = "Correct the devices of that node in the site file.",
-    severity: Severity = Severity.ERROR,
-) -> Finding:
-    return Finding(
-        check="disks",
-        what=what,
-        where=_name(device),
-        found=found,
-        wanted=wanted,
-        remedy=remedy,
-        severity=severity,
-        host=node.name,
-    )
+def _finding(code: str, node: Node, device: Device, found: str, wanted: str, **fields: object) -> Finding:
+    return finding(code, _name(device), found, wanted, host=node.name, **fields)
 
 
-CHECK = Check("disks", "approved devices are there and free", ("devices", "proof"), judge, frozenset({"osd"}))
+CHECK = Check(
+    "disks", "approved devices are there and free", ("devices", "proof"), judge, ("osd",), scope="all"
+)

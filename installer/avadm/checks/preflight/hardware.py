@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.checks.base import Check, PreflightContext
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
+from avadm.findings import Finding
 from avadm.site.hardware import minimum
 from avadm.site.model import Hardware, Node
 
@@ -23,15 +25,7 @@ def judge(context: PreflightContext) -> list[Finding]:
         if facts is not None:
             least = minimum(context.site, context.profile, node)
             found += [
-                Finding(
-                    check="hardware",
-                    what=f"The node has less than its roles want: {what}.",
-                    where="hardware",
-                    found=have,
-                    wanted=want,
-                    remedy="Use another machine, move roles, lower `hardware` in the site file, or waive it.",
-                    host=node.name,
-                )
+                finding("hardware", where="hardware", found=have, wanted=want, host=node.name, what=what)
                 for what, have, want in _short(node, least, facts)
             ]
     return [*found, *_counts(context)]
@@ -42,14 +36,12 @@ def _counts(context: PreflightContext) -> Iterator[Finding]:
     for role, wanted in context.profile.counts.items():
         have = [n.name for n in context.site.with_role(role)]
         if have and len(have) not in wanted:
-            yield Finding(
-                check="hardware",
-                what=f"The specification has another number of nodes with the role {role}.",
+            yield finding(
+                "hardware-counts",
                 where="nodes",
                 found=f"{len(have)}: {', '.join(have)}",
                 wanted=" or ".join(map(str, wanted)),
-                remedy=f"Give the role {role} to more nodes or to fewer, or waive it.",
-                severity=Severity.WARNING,
+                role=role,
             )
 
 
@@ -100,5 +92,9 @@ def _sizes(gib: list[int]) -> str:
 
 
 CHECK = Check(
-    "hardware", "the machine has what its roles want", ("cpus", "memory", "drives", "devices", "links"), judge
+    "hardware",
+    "the machine has what its roles want",
+    ("cpus", "memory", "drives", "devices", "links"),
+    judge,
+    scope="all",
 )

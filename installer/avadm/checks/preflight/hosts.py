@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
+from avadm.findings import Finding
 
 
 def judge(context: PreflightContext) -> list[Finding]:
@@ -21,18 +23,16 @@ def judge(context: PreflightContext) -> list[Finding]:
         wrong = {name: a for name, a in wrong.items() if not all(x.startswith("127.") for x in a)}
         for name, addresses in wrong.items():
             found.append(
-                Finding(
-                    check="hosts",
-                    what=f"The name {name} resolves to another address than the site file's.",
+                finding(
+                    "hosts",
                     where="/etc/hosts",
                     found=", ".join(addresses),
                     wanted=wanted[name],
-                    remedy="Remove that line; the base phase writes the right ones.",
-                    severity=Severity.WARNING,
                     host=node.name,
+                    name=name,
                 )
             )
     return found
 
 
-CHECK = Check("hosts", "no name leads elsewhere", ("hosts",), judge)
+CHECK = Check("hosts", "no name leads elsewhere", ("hosts",), judge, scope="all")

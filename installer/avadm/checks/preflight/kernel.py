@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 
@@ -25,19 +27,17 @@ def judge(context: PreflightContext) -> list[Finding]:
         )
         if not fits:
             found.append(
-                Finding(
-                    check="kernel",
-                    what="The node runs another kernel than it should.",
+                finding(
+                    "kernel",
                     where="uname -r",
                     found=kernel,
                     wanted=f"{stated} (profile {context.profile.name})"
                     if stated
                     else f"{common}, as most nodes",
-                    remedy="Install that kernel, boot it, and hold its package.",
                     host=node,
                 )
             )
     return found
 
 
-CHECK = Check("kernel", "same kernel, the profile's if stated", ("os",), judge)
+CHECK = Check("kernel", "same kernel, the profile's if stated", ("os",), judge, scope="all")

@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from avadm.checks.base import Check, PreflightContext
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 LOSS = 0.2  # share of ten requests; one lost is told as a warning
@@ -44,12 +46,10 @@ class Pair(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What is wrong with some pairs: the same sentence for all of them, and what was found on each."""
+    """What is wrong with some pairs: the same code for all of them, and what was found on each."""
 
-    what: str
+    code: str
     wanted: str
-    remedy: str
-    severity: Severity
     pairs: list[tuple[Pair, str]]
 
 
@@ -71,7 +71,7 @@ def judge(context: PreflightContext) -> list[Finding]:
     for network in ("management", "storage"):
         here = [p for p in everything if p.network == network]
         for fault in (_losing(here), _late(context, here), _unusual(context, here)):
-            found += findings("latency", fault, here, f"{network} network")
+            found += findings(fault, here, f"{network} network")
     return found
 
 
@@ -79,10 +79,8 @@ def _losing(here: list[Pair]) -> Fault:
     bad = [p for p in here if p.lost > 0]
     worst = max((p.lost for p in bad), default=0.0)
     return Fault(
-        "Requests between nodes are lost.",
+        "latency-loss" if worst >= LOSS else "latency-loss-few",
         "none",
-        "Look at cable, switch port, duplex and address (is it used twice?); a firewall must let nodes talk.",
-        Severity.ERROR if worst >= LOSS else Severity.WARNING,
         [(p, f"{p.lost:.0%} lost") for p in bad],
     )
 
@@ -90,10 +88,8 @@ def _losing(here: list[Pair]) -> Fault:
 def _late(context: PreflightContext, here: list[Pair]) -> Fault:
     limit = context.site.network.max_latency_ms
     return Fault(
-        "Round trips between nodes are too long.",
+        "latency",
         f"at most {limit:g} ms (network.max_latency_ms)",
-        "Are they in one room, on one subnet? Look at the switches between them and at what loads the link.",
-        Severity.ERROR,
         [(p, f"{p.best:.2f} ms") for p in here if p.best is not None and p.best > limit],
     )
 
@@ -110,15 +106,13 @@ def _unusual(context: PreflightContext, here: list[Pair]) -> Fault:
     limit = max(usual + DEVIATIONS * deviation, TIMES * usual, usual + FLOOR_MS)
     most = context.site.network.max_latency_ms
     return Fault(
-        "Round trips between nodes are longer than is usual here.",
+        "latency-unusual",
         f"about {usual:.2f} ms, as most of {quantity(len(here), 'pair')}",
-        "Look at cable, switch port and path of the node, and at what loads it.",
-        Severity.WARNING,
         [(p, f"{p.best:.2f} ms") for p in here if p.best is not None and limit < p.best <= most],
     )
 
 
-def findings(check: str, fault: Fault, here: Iterable[Pair], where: str) -> list[Finding]:
+def findings(fault: Fault, here: Iterable[Pair], where: str) -> list[Finding]:
     """Return a fault's findings: nodes to which most of their pairs' trouble is common, then what is left."""
     of: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for pair in here:
@@ -126,20 +120,11 @@ def findings(check: str, fault: Fault, here: Iterable[Pair], where: str) -> list
             of[name].add((pair.first, pair.second))
     left, found = list(fault.pairs), []
 
-    def finding(some: list[tuple[Pair, str]], host: str | None, total: int) -> Finding:
+    def of_pairs(some: list[tuple[Pair, str]], host: str | None, total: int) -> Finding:
         shown = ", ".join(f"{pair} {value}" for pair, value in some[:SHOWN])
         more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
         count = f"{len(some)} of its {quantity(total, 'pair')}: " if host else ""
-        return Finding(
-            check=check,
-            what=fault.what,
-            where=where,
-            found=f"{count}{shown}{more}",
-            wanted=fault.wanted,
-            remedy=fault.remedy,
-            severity=fault.severity,
-            host=host,
-        )
+        return finding(fault.code, where, f"{count}{shown}{more}", fault.wanted, host=host)
 
     while left:
         bad: dict[str, int] = defaultdict(int)
@@ -149,9 +134,9 @@ def findings(check: str, fault: Fault, here: Iterable[Pair], where: str) -> list
         host = max(bad, key=lambda n: (bad[n] / len(of[n]), bad[n]))
         if bad[host] < 2 or bad[host] * 2 < len(of[host]):
             break
-        found.append(finding([x for x in left if host in x[0][:2]], host, len(of[host])))
+        found.append(of_pairs([x for x in left if host in x[0][:2]], host, len(of[host])))
         left = [x for x in left if host not in x[0][:2]]
-    return found + [finding([x], None, 0) for x in left]
+    return found + [of_pairs([x], None, 0) for x in left]
 
 
-CHECK = Check("latency", "round trips between nodes", ("peers",), judge)
+CHECK = Check("latency", "round trips between nodes", ("peers",), judge, scope="all")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
+from avadm.findings import Finding
 from avadm.site.model import Node, Site
 
 # MiB besides OSD and MDS targets. A monitor wants 1-2 GiB (ceph's hardware recommendations).
@@ -44,18 +46,15 @@ def judge(context: PreflightContext) -> list[Finding]:
         wanted = needed(context.site, node)
         if memory["total_mib"] < wanted:
             found.append(
-                Finding(
-                    check="memory",
-                    what="The node has less memory than its roles want.",
+                finding(
+                    "memory",
                     where="/proc/meminfo",
                     found=f"{memory['total_mib']} MiB",
                     wanted=f"{wanted} MiB for {', '.join(node.roles) or 'the system'}",
-                    remedy="Add memory, move roles, or lower osd_memory_mib and mds_cache_mib.",
-                    severity=Severity.WARNING,
                     host=node.name,
                 )
             )
     return found
 
 
-CHECK = Check("memory", "memory is enough", ("memory",), judge)
+CHECK = Check("memory", "memory is enough", ("memory",), judge, scope="all")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 
@@ -12,15 +14,8 @@ def judge(context: PreflightContext) -> list[Finding]:
     for node, name in context.each("hostname"):
         if name.split(".")[0] != node.name:  # in capitals too: daemons and CRUSH are called by it
             found.append(
-                Finding(
-                    check="names",
-                    what="The node's host name is not the site file's.",
-                    where="hostname",
-                    found=name,
-                    wanted=node.name,
-                    remedy=f"Run `hostnamectl set-hostname {node.name}` on it, or correct the site file: "
-                    "is it the machine that you mean?",
-                    host=node.name,
+                finding(
+                    "names", where="hostname", found=name, wanted=node.name, host=node.name, name=node.name
                 )
             )
     for node, addresses in context.each("addresses"):
@@ -28,17 +23,17 @@ def judge(context: PreflightContext) -> list[Finding]:
             wanted = getattr(node, key)
             if wanted is not None and str(wanted) not in addresses:
                 found.append(
-                    Finding(
-                        check="names",
-                        what="An address of the site file is on none of the node's interfaces.",
+                    finding(
+                        "names-address",
                         where=f"nodes.{node.name}.{key}",
                         found=", ".join(a for a in addresses if not a.startswith("127.")),
                         wanted=str(wanted),
-                        remedy="Configure that address, or correct the site file.",
                         host=node.name,
                     )
                 )
     return found
 
 
-CHECK = Check("names", "host names and addresses as in the site file", ("hostname", "addresses"), judge)
+CHECK = Check(
+    "names", "host names and addresses as in the site file", ("hostname", "addresses"), judge, scope="all"
+)

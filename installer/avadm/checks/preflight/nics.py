@@ -6,8 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from avadm.checks.base import Check, PreflightContext
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
+from avadm.findings import Finding
 from avadm.site.hardware import minimum
 from avadm.site.model import Node
 
@@ -19,18 +21,10 @@ class Nic(NamedTuple):
     network: str
     fact: dict[str, Any]
 
-    def finding(self, what: str, found: str, wanted: str, remedy: str, severity: Severity) -> Finding:
+    def finding(self, code: str, found: str, wanted: str) -> Finding:
         """Return a finding about this interface."""
-        where = f"{self.fact['name']} ({self.network} network)"
-        return Finding(
-            check="nics",
-            what=what,
-            where=where,
-            found=found,
-            wanted=wanted,
-            remedy=remedy,
-            severity=severity,
-            host=self.node.name,
+        return finding(
+            code, f"{self.fact['name']} ({self.network} network)", found, wanted, host=self.node.name
         )
 
 
@@ -57,26 +51,13 @@ def _prefix(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
         rack = context.site.network.rack_prefix if nic.network == "management" else None
         length = rack or wanted.prefixlen
         if nic.fact["prefix"] != length:
-            yield nic.finding(
-                "The interface has another netmask than the site file's network.",
-                f"/{nic.fact['prefix']}",
-                f"/{length} ({wanted})",
-                "Correct the netmask, or the network in the site file: all nodes are in one subnet unless "
-                "network.rack_prefix says how long that of a rack is.",
-                Severity.ERROR,
-            )
+            yield nic.finding("nics-netmask", f"/{nic.fact['prefix']}", f"/{length} ({wanted})")
 
 
 def _duplex(nics: list[Nic]) -> Iterator[Finding]:
     for nic in nics:
         if nic.fact["duplex"] == "half":
-            yield nic.finding(
-                "The interface runs in half duplex.",
-                "half",
-                "full",
-                "Let both ends negotiate, or set both; then look at cable and switch port.",
-                Severity.ERROR,
-            )
+            yield nic.finding("nics-duplex", "half", "full")
 
 
 def _mtu(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
@@ -90,11 +71,9 @@ def _mtu(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
         for nic in here:
             if nic.fact["mtu"] != (stated or usual):
                 yield nic.finding(
-                    "The interface has another MTU than its network.",
+                    "nics-mtu",
                     str(nic.fact["mtu"]),
                     f"{stated} (site file)" if stated else f"{usual}, as most nodes",
-                    "Set the MTU of the interface: mixed ones make large packets vanish.",
-                    Severity.ERROR,
                 )
 
 
@@ -107,23 +86,19 @@ def _speed(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
         speed = nic.fact["speed"]
         if least is not None and (speed is None or speed < 1000 * least):
             yield nic.finding(
-                "The link is slower than the node's roles want.",
+                "nics-speed",
                 "unknown" if speed is None else f"{speed / 1000:g} Gbit/s",
                 f"at least {least:g} Gbit/s",
-                "Look at cable, transceiver and switch port; or waive it.",
-                Severity.ERROR,
             )
     for group in equals.values():
         usual = Counter(n.fact["speed"] for n in group).most_common(1)[0][0]
         for nic in group:
             if nic.fact["speed"] is not None and usual is not None and nic.fact["speed"] < usual:
                 yield nic.finding(
-                    "The link is slower than that of nodes with the same roles.",
+                    "nics-speed-unequal",
                     f"{nic.fact['speed'] / 1000:g} Gbit/s",
                     f"{usual / 1000:g} Gbit/s, as most of them",
-                    "Look at cable, transceiver and switch port.",
-                    Severity.WARNING,
                 )
 
 
-CHECK = Check("nics", "interfaces: subnet, duplex, speed, MTU", ("nics",), judge)
+CHECK = Check("nics", "interfaces: subnet, duplex, speed, MTU", ("nics",), judge, scope="all")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 
@@ -17,17 +19,15 @@ def judge(context: PreflightContext) -> list[Finding]:
         )
         if not right:
             found.append(
-                Finding(
-                    check="os",
-                    what="The node runs another operating system than the profile's.",
+                finding(
+                    "os",
                     where="/etc/os-release",
                     found=os["name"] or f"{os['id']} {os['release']}",
                     wanted=f"{name} {release} (profile {context.profile.name})",
-                    remedy="Install the node again, or choose the profile that fits in the site file.",
                     host=node.name,
                 )
             )
     return found
 
 
-CHECK = Check("os", "same operating system, the profile's", ("os",), judge)
+CHECK = Check("os", "same operating system, the profile's", ("os",), judge, scope="all")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 
 # Package name to the component whose version the profile states.
@@ -29,14 +31,12 @@ def judge(context: PreflightContext) -> list[Finding]:
         missing = sorted(name for name, version in candidates.items() if version is None)
         if missing:
             found.append(
-                Finding(
-                    check="packages",
-                    what="Packages that the node needs are not available.",
+                finding(
+                    "packages",
                     where="apt-cache policy",
                     found=f"no candidate for {', '.join(map(told, missing))}"
                     + (f"; apt-get update said: {fact['trouble']}" if fact["trouble"] else ""),
                     wanted="a candidate for each",
-                    remedy="Check packages.sources, packages.keys and packages.proxy in the site file, and the way there.",
                     host=node.name,
                 )
             )
@@ -45,17 +45,16 @@ def judge(context: PreflightContext) -> list[Finding]:
             # "1:16.2.15+ds-0" → "16.2.15+ds-0": a Debian epoch says nothing of the upstream version.
             if version and not version.partition(":")[2 if ":" in version else 0].startswith(prefix):
                 found.append(
-                    Finding(
-                        check="packages",
-                        what=f"{name} would be installed in another version than the profile's.",
+                    finding(
+                        "packages-version",
                         where="apt-cache policy",
                         found=version,
                         wanted=f"{prefix}… (profile {context.profile.name})",
-                        remedy="Name sources that hold that version, or choose another profile.",
                         host=node.name,
+                        name=name,
                     )
                 )
     return found
 
 
-CHECK = Check("packages", "package sources hold what is needed", ("packages",), judge)
+CHECK = Check("packages", "package sources hold what is needed", ("packages",), judge, scope="all")

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.checks.preflight.latency import Fault, Pair, findings, pairs
-from avadm.findings import Finding, Severity
-
-WRONG = {
-    "lost": (
-        "Packets of full size do not pass between nodes.",
-        "Set the MTU of every switch port and interface on that network, or ask for a smaller one in the site file.",
-        Severity.ERROR,
-    ),
-    "unknown": (
-        "Whether packets of full size pass cannot be told: echo requests are not answered, TCP is.",
-        "Let ICMP through between nodes: without it the kernel too cannot find out what size passes.",
-        Severity.WARNING,
-    ),
-}
+from avadm.findings import Finding
 
 
 def judge(context: PreflightContext) -> list[Finding]:
@@ -26,10 +15,10 @@ def judge(context: PreflightContext) -> list[Finding]:
     everything = [p for p in pairs(context) if p.best is not None]
     for network in ("management", "storage"):
         here = [p for p in everything if p.network == network]
-        for kind, (what, remedy, severity) in WRONG.items():
+        for kind in ("lost", "unknown"):
             bad = [(p, f"{p.fact['size']} bytes") for p in here if p.fact["full"] == kind]
-            fault = Fault(what, "full frames uncut", remedy, severity, bad)
-            found += findings("path-mtu", fault, here, f"{network} network")
+            fault = Fault(f"path-mtu-{kind}", "full frames uncut", bad)
+            found += findings(fault, here, f"{network} network")
         found += _own(network, [p for p in here if p.fact["full"] == "own-mtu"])
     return found
 
@@ -37,17 +26,15 @@ def judge(context: PreflightContext) -> list[Finding]:
 def _own(network: str, bad: list[Pair]) -> list[Finding]:
     """Return an error per node that cannot even send packets of the size that the site file asks for."""
     return [
-        Finding(
-            check="path-mtu",
-            what="The interface's MTU is too small.",
+        finding(
+            "path-mtu",
             where=f"{network} network",
             found=f"{node} cannot send {size} bytes",
             wanted=f"{size} bytes",
-            remedy="Set its MTU to what the site file asks for.",
             host=node,
         )
         for node, size in sorted({(p.first, p.fact["size"]) for p in bad})
     ]
 
 
-CHECK = Check("path-mtu", "packets of full size pass", ("peers",), judge)
+CHECK = Check("path-mtu", "packets of full size pass", ("peers",), judge, scope="all")

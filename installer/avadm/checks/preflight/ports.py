@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.components.catalog import taken
 from avadm.findings import Finding
 
@@ -27,17 +29,16 @@ def judge(context: PreflightContext) -> list[Finding]:
             others = [p for p in programs if not ours(p, owners[int(port)])]
             if others or not programs:
                 found.append(
-                    Finding(
-                        check="ports",
-                        what=f"Port {port} is taken by another program.",
+                    finding(
+                        "ports",
                         where=f"TCP {port}",
                         found=", ".join(others) or "a program that cannot be seen",
                         wanted=f"free, or {owners[int(port)]}",
-                        remedy=f"Stop it, or move it to another port; `ss -ltnp 'sport = :{port}'` shows it.",
                         host=node.name,
+                        port=port,
                     )
                 )
     return found
 
 
-CHECK = Check("ports", "ports of the services are free", ("listening",), judge)
+CHECK = Check("ports", "ports of the services are free", ("listening",), judge, scope="all")

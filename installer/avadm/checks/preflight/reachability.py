@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding
 from avadm.remote.access import findings
 
@@ -12,4 +13,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return findings("reachability", context.unreachable)
 
 
-CHECK = Check("reachability", "nodes answer over ssh", (), judge)
+CHECK = Check("reachability", "nodes answer over ssh", (), judge, scope="all")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
+from avadm.findings import Finding
 
+WHERE = "getaddrinfo(3)"
 SLOW = 2.0  # seconds; a resolver's time-out for one dead server is 5, and each ssh login may wait for it
 
 
@@ -22,30 +25,13 @@ def judge(context: PreflightContext) -> list[Finding]:
             else:
                 wrong, wanted = bool(answer) and own not in answer, own
             if wrong:
-                what = f"{question} leads elsewhere by the node's resolver."
-                remedy = "Correct the DNS (or the node's search domains): after the base phase /etc/hosts hides it."
-                found.append(_finding(node.name, what, ", ".join(answer), wanted, remedy))
+                code, shown = "resolution", ", ".join(answer)
+                found.append(finding(code, WHERE, shown, wanted, host=node.name, question=question))
         slowest = max((got["seconds"] for got in fact.values()), default=0.0)
         if slowest > SLOW:
-            remedy = "Remove dead servers from /etc/resolv.conf: every login waits for them."
-            what = "The node's resolver is slow."
-            found.append(
-                _finding(node.name, what, f"{slowest:.1f} s for one name", f"below {SLOW:g} s", remedy)
-            )
+            took = f"{slowest:.1f} s for one name"
+            found.append(finding("resolution-slow", WHERE, took, f"below {SLOW:g} s", host=node.name))
     return found
 
 
-def _finding(host: str, what: str, found: str, wanted: str, remedy: str) -> Finding:
-    return Finding(
-        check="resolution",
-        what=what,
-        where="getaddrinfo(3)",
-        found=found,
-        wanted=wanted,
-        remedy=remedy,
-        severity=Severity.WARNING,
-        host=host,
-    )
-
-
-CHECK = Check("resolution", "own name and address, both ways", ("resolution",), judge)
+CHECK = Check("resolution", "own name and address, both ways", ("resolution",), judge, scope="all")

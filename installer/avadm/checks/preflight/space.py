@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
 from avadm.findings import Finding, Severity
 from avadm.site.model import Node
 
@@ -33,16 +35,15 @@ def judge(context: PreflightContext) -> list[Finding]:
 
 
 def _finding(node: Node, path: str, free: str, wanted: str, severity: Severity) -> Finding:
-    return Finding(
-        check="space",
-        what=f"The file system of {path} is nearly full.",
+    return finding(
+        "space",
         where=path,
         found=f"{free} free",
         wanted=f"at least {wanted}",
-        remedy="Make room (apt-get clean, old logs), or give that folder a larger file system.",
-        severity=severity,
         host=node.name,
+        severity=severity,
+        file=path,
     )
 
 
-CHECK = Check("space", "room for packages and data", ("space", "inodes"), judge)
+CHECK = Check("space", "room for packages and data", ("space", "inodes"), judge, scope="all")

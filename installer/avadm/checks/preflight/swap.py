@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, PreflightContext
-from avadm.findings import Finding, Severity
+from avadm.catalogue import finding
+from avadm.checks.evidence import PreflightContext
+from avadm.checks.framework import Check
+from avadm.findings import Finding
 from avadm.site.model import Node, Site
 
 VARIABLE = "kube_node_own_kernel"
@@ -24,23 +26,16 @@ def judge(context: PreflightContext) -> list[Finding]:
         free = (context.facts[node.name].get("memory") or {}).get("available_mib", 0)
         full = used > free
         found.append(
-            Finding(
-                check="swap",
-                what="The node swaps, and what it has swapped out does not fit into memory."
-                if full
-                else "The node swaps; kubelet would not start, so the phase nodes switches that off.",
+            finding(
+                "swap-full" if full else "swap",
                 where="/proc/swaps",
                 found=", ".join(f"{s['name']} ({s['mib']} MiB)" for s in spaces)
                 + (f", {used} MiB used, {free} MiB of memory available" if full else ""),
                 wanted="no swap space",
-                remedy="Stop what takes the memory, then `swapoff -a`."
-                if full
-                else "Nothing, or `swapoff -a` and remove it from /etc/fstab (the phase makes its line a comment).",
-                severity=Severity.ERROR if full else Severity.WARNING,
                 host=node.name,
             )
         )
     return found
 
 
-CHECK = Check("swap", "nodes that run pods do not swap", ("swap",), judge)
+CHECK = Check("swap", "nodes that run pods do not swap", ("swap",), judge, scope="all")

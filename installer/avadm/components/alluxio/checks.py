@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
 from avadm.components.alluxio.component import CLIENT as CACHE_CLIENT
 from avadm.components.alluxio.component import MASTER as CACHE_MASTER
 from avadm.components.alluxio.component import READER as CACHE_READER
 from avadm.components.alluxio.component import WORKER as CACHE_WORKER
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.model import Snapshot
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 LEADER = 0
@@ -33,7 +35,7 @@ def _masters(s: Snapshot) -> tuple[dict[str, Any], list[str], list[str]]:
     return pages, leaders, [n for n in names if n not in pages]
 
 
-def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     pages, leaders, blind = _masters(s)
     deaf = {n: page["said"] for n, page in pages.items() if page["said"]}
     if len([n for n in leaders if "Master_RoleId" in pages[n]["values"]]) > 1:
@@ -53,7 +55,7 @@ def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad("; ".join([count, *words]), ", ".join(deaf or pages))
 
 
-def _workers(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _workers(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     pages, leaders, _ = _masters(s)
     if not leaders:
         yield unknown("no master leads, so that nobody counts them", "cluster")
@@ -65,14 +67,14 @@ def _workers(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn(text + (f"; {lost} are lost" if lost else ""), "cluster")
 
 
-def _worker(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _worker(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["said"]:
         yield bad(f"it does not answer: {data['said']}")
     elif data["values"].get("Worker_CapacityTotal") == 0:
         yield bad("it has no room: Worker_CapacityTotal is 0")
 
 
-def _mount(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _mount(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     point, kind = data["point"], data["kind"]
     if not kind:
         yield bad(f"nothing is mounted at {point}: what is written there stays on this node's disk")
@@ -88,7 +90,7 @@ def _ours(kind: str) -> bool:
     return kind.startswith("fuse") and not kind.startswith("fuse.ceph")
 
 
-def _stores(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _stores(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     reports = [found for n in s.site.with_role(CACHE_CLIENT) if (found := s.part(n.name, "cache_mount"))]
     lacks = [found["lacks"] for found in reports if _ours(found["kind"]) and found["lacks"] is not None]
     if not lacks:
@@ -99,7 +101,7 @@ def _stores(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad(f"the cache has no /{name}, which the site file mounts there", "cluster")
 
 
-def _hdfs(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _hdfs(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for path, servers in sorted(data.items()):
         deaf = "; ".join(f"{name}: {reply}" for name, reply in sorted(servers.items()) if reply)
         if deaf and all(servers.values()):
@@ -108,76 +110,76 @@ def _hdfs(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(f"not all namenodes of {path} answer: {deaf}")
 
 
+_check = partial(Check, topic="cache")
+
+
 CHECKS = (
-    Check(
+    _check(
         "cache-leader",
-        "cache",
         "masters of the cache of which none leads, or that do not answer",
-        "`systemctl status avadm-alluxio-master` and `journalctl -u avadm-alluxio-master -e` there; `systemctl start "
-        "avadm-alluxio-master` on the masters until most of them run.",
-        "cache_master",
+        ("cache_master",),
         _leader,
-        (CACHE_MASTER,),
+        roles=(CACHE_MASTER,),
         scope="site",
+        remedy="`systemctl status avadm-alluxio-master` and `journalctl -u avadm-alluxio-master -e` there; `systemctl start "
+        "avadm-alluxio-master` on the masters until most of them run.",
         requirement="I4",
         good="one leads",
     ),
-    Check(
+    _check(
         "cache-workers",
-        "cache",
         "workers of the cache that the leading master does not count, or has lost",
-        "`avadm-alluxio fsadmin report capacity` on a master names them; `journalctl -u avadm-alluxio-worker -e` there.",
-        "cache_master",
+        ("cache_master",),
         _workers,
-        (CACHE_MASTER,),
+        roles=(CACHE_MASTER,),
         scope="site",
+        remedy="`avadm-alluxio fsadmin report capacity` on a master names them; `journalctl -u avadm-alluxio-worker -e` there.",
         requirement="I4",
         good="as many serve as the site file has",
     ),
-    Check(
+    _check(
         "cache-worker",
-        "cache",
         "a worker of the cache that does not answer, or has no room",
-        "`systemctl status avadm-alluxio-worker` and `journalctl -u avadm-alluxio-worker -e` there; then `avadm apply cache`.",
-        "cache_worker",
+        ("cache_worker",),
         _worker,
-        (CACHE_WORKER,),
+        roles=(CACHE_WORKER,),
+        remedy="`systemctl status avadm-alluxio-worker` and `journalctl -u avadm-alluxio-worker -e` there; "
+        "then `avadm apply cache`.",
         requirement="I4",
         good="it answers",
     ),
-    Check(
+    _check(
         "cache-mount",
-        "cache",
         "the cache, not mounted on a client or not answering there",
-        "Where all clients have it, see cache-leader first. Else `journalctl -u avadm-alluxio-fuse -e` there; `systemctl restart "
-        "avadm-alluxio-fuse`, which takes the mount from who uses it.",
-        "cache_mount",
+        ("cache_mount",),
         _mount,
-        (CACHE_CLIENT,),
+        roles=(CACHE_CLIENT,),
+        remedy="Where all clients have it, see cache-leader first. Else `journalctl -u avadm-alluxio-fuse -e` "
+        "there; `systemctl restart "
+        "avadm-alluxio-fuse`, which takes the mount from who uses it.",
         requirement="I4",
         good="mounted, and it answers",
     ),
-    Check(
+    _check(
         "cache-stores",
-        "cache",
         "an under store that is not mounted in the cache",
-        "`avadm apply cache` mounts it; `avadm-alluxio fs mount` on a master shows what is.",
-        "cache_mount",
+        ("cache_mount",),
         _stores,
-        (CACHE_CLIENT,),
+        roles=(CACHE_CLIENT,),
         scope="site",
+        remedy="`avadm apply cache` mounts it; `avadm-alluxio fs mount` on a master shows what is.",
         requirement="I4",
         good="all of the site file's are there",
     ),
-    Check(
+    _check(
         "cache-hdfs",
-        "cache",
         "an HDFS behind the cache whose namenodes a master or worker does not reach",
-        "Ask who runs the HDFS; where it runs, see on that node that its names are known and nothing on the way refuses its "
-        "port.",
-        "cache_hdfs",
+        ("cache_hdfs",),
         _hdfs,
-        (CACHE_READER,),
+        roles=(CACHE_READER,),
+        remedy="Ask who runs the HDFS; where it runs, see on that node that its names are known and nothing on "
+        "the way refuses its "
+        "port.",
         requirement="N6",
         good="its namenodes answer",
     ),

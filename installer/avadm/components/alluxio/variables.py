@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from avadm.catalogue import finding
 from avadm.components.alluxio import placement as cache
 from avadm.components.alluxio.options import Alluxio, CacheMount, HdfsStore, S3Store
 from avadm.components.objects.object_pools import gateways
 from avadm.components.objects.variables import REGION, endpoint, keys_of
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.inventory.model import RenderContext, Variables
 from avadm.pki.model import Authority
 from avadm.pki.store import KeyStore
@@ -74,10 +74,7 @@ def render(given: RenderContext, out: Variables) -> None:
     if refused:
         where = site_file.where(["components", "alluxio"])
         raise AvadmError(
-            [
-                Finding(check="cache-lacks", what=what, where=where, found=f, wanted=w, remedy=r)
-                for what, f, w, r in refused
-            ]
+            [finding("cache-lacks", where, f, w, what=what, remedy=r) for what, f, w, r in refused]
         )
     masters = [str(n.address) for n in site.with_role("alluxio_master")]
     out.all |= {
@@ -240,11 +237,7 @@ def _authority(site_file: SiteFile, name: str) -> str:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         where = site_file.where(["components", "alluxio", "mounts"])
-        what = "The certificate of an object store's authority cannot be read."
-        remedy = "Put the authority's certificate there, PEM, or remove ca_file."
-        raise AvadmError.of(
-            check="cache-ca", what=what, where=where, found=str(error), wanted=name, remedy=remedy
-        ) from error
+        raise AvadmError.of("cache-ca", where=where, found=str(error), wanted=name) from error
 
 
 def _theirs(site_file: SiteFile, name: str) -> Callable[[], str]:
@@ -252,11 +245,9 @@ def _theirs(site_file: SiteFile, name: str) -> Callable[[], str]:
 
     def missing() -> str:
         where = site_file.where(["components", "alluxio", "mounts"])
-        what = f"The vault has no {name}, a key of an object store behind the cache."
         vault = site_file.path.with_suffix(".vault.yml").name
-        remedy = f"Write it there: `ansible-vault edit {vault}`."
         raise AvadmError.of(
-            check="secret-missing", what=what, where=where, found="nothing", wanted=name, remedy=remedy
+            "secret-missing", where=where, found="nothing", wanted=name, name=name, vault=vault
         )
 
     return missing

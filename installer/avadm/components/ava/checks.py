@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, warn
 from avadm.components.ava.component import PARTS
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 RESTARTS = 5
 """So many of a kind's pods together are worth telling."""
 
 
-def _pods(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _pods(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     # The ways into workbenches are looked at where they are; the gate is on each site.
     doors = {"gate", *data["deployed"]} - set(PARTS)
     for part in (*PARTS, *sorted(doors)):
@@ -29,7 +31,7 @@ def _pods(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(f"its pods were restarted {quantity(found['restarts'], 'time')}", part)
 
 
-def _acts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _acts(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     before, after = data["leases"]
     for name in sorted(before):
         if not after[name] or not after[name][0]:
@@ -38,19 +40,19 @@ def _acts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield bad(f"{after[name][0]} has it and does not renew it", name)
 
 
-def _way(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _way(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["way"]["status"] != 200:
         yield bad(data["way"]["said"] or f"HTTP {data['way']['status']}", "ingress")
 
 
-def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["said"]:
         yield bad(f"the database cannot be asked: {data['said']}", node)
     for whose, field, used, charged in data["drift"]:
         yield bad(f"{field}: {used} in use, {charged} charged", whose)
 
 
-def _gpus(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _gpus(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for name, (given, have) in sorted(data["over"].items()):
         yield bad(f"{quantity(given, 'GPU')} given, it has {have}", name)
     reports = [s.part(n.name, "ava_ledger") for n in s.site.with_role("database")]
@@ -65,66 +67,55 @@ def _gpus(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             )
 
 
+_check = partial(Check, scope="site", topic="ava", requirement="I6")
+
+
 CHECKS = (
-    Check(
+    _check(
         "ava-pods",
-        "ava",
         "a process of the platform that is not ready, or is restarted again and again",
-        "`kubectl get pods --namespace ava-system` on a master, then `kubectl logs`; without the database none gets ready "
-        "(`avadm doctor --only database`). `avadm apply ava` makes what is missing.",
-        "ava",
-        _pods,
         ("ava",),
-        scope="site",
-        requirement="I6",
+        _pods,
+        roles=("ava",),
+        remedy="`kubectl get pods --namespace ava-system` on a master, then `kubectl logs`; without the database none gets ready "
+        "(`avadm doctor --only database`). `avadm apply ava` makes what is missing.",
         good="all are ready",
     ),
-    Check(
+    _check(
         "ava-acts",
-        "ava",
         "an operator or scheduler that does not act: runs neither start nor end",
-        "`kubectl logs --namespace ava-system -l part=operator` (or scheduler) on a master says what it waits for.",
-        "ava",
-        _acts,
         ("ava",),
-        scope="site",
-        requirement="I6",
+        _acts,
+        roles=("ava",),
+        remedy="`kubectl logs --namespace ava-system -l part=operator` (or scheduler) on a master says what it waits for.",
         good="one of each acts",
     ),
-    Check(
+    _check(
         "ava-way-in",
-        "ava",
         "users who do not get in: the platform's page through the ingress",
-        "`avadm doctor --only kubernetes,database`: who comes in passes the ingress' address, traefik, a pod of the API.",
-        "ava",
-        _way,
         ("ava",),
-        scope="site",
-        requirement="I6",
+        _way,
+        roles=("ava",),
+        remedy="`avadm doctor --only kubernetes,database`: who comes in passes the ingress' address, traefik, a pod of the API.",
         good="it answers",
     ),
-    Check(
+    _check(
         "ava-ledger",
-        "ava",
         "a group or queue whose use is not the sum of what is charged: quotas let in too much or too little",
-        "Keep the database as it is (`avadm support collect`) and report it: the platform never writes one without the other.",
-        "ava_ledger",
+        ("ava_ledger",),
         _ledger,
-        ("ava-ledger",),
-        scope="site",
-        requirement="I6",
+        roles=("ava-ledger",),
+        remedy="Keep the database as it is (`avadm support collect`) and report it: the platform never writes "
+        "one without the other.",
         good="what is used is what is charged",
     ),
-    Check(
+    _check(
         "ava-gpus",
-        "ava",
         "GPUs that are given twice: a node's, or beyond what a run is charged for",
-        "`kubectl get pods --all-namespaces -l ava.io/managed=true -o wide` on a master shows who has them; stop one run.",
-        "ava_runs",
+        ("ava_runs",),
         _gpus,
-        ("ava",),
-        scope="site",
-        requirement="I6",
+        roles=("ava",),
+        remedy="`kubectl get pods --all-namespaces -l ava.io/managed=true -o wide` on a master shows who has them; stop one run.",
         good="no GPU is given twice",
     ),
 )

@@ -27,14 +27,7 @@ def stands_on(draft: Draft) -> Iterator[Finding]:
         return
     for role, why in NEEDED.items():
         if not draft.has(role):
-            yield draft.error(
-                "role-missing",
-                AVA,
-                f"There is a platform (ava), but no node has the role {role}, which {why}.",
-                f"no {role}",
-                f"at least 1 {role}",
-                f"Give a node the role {role}, or remove components.ava.",
-            )
+            yield draft.finding("role-missing", AVA, f"no {role}", f"at least 1 {role}", role=role, why=why)
 
 
 def kept(draft: Draft) -> Iterator[Finding]:
@@ -43,22 +36,19 @@ def kept(draft: Draft) -> Iterator[Finding]:
         return
     found = draft.site.components.database
     if found is None:
-        yield draft.error(
+        yield draft.finding(
             "ava-database",
             AVA,
-            "The platform keeps users, quotas and runs in PostgreSQL, and there is none.",
             "no components.database",
             "components.database, and nodes with the role database",
-            "Add `database: {vip: ADDRESS}` below components and give two nodes the role database, or remove components.ava.",
         )
     elif DATABASE not in found.names:
-        yield draft.error(
-            "ava-database",
+        yield draft.finding(
+            "ava-database-name",
             ("components", "database", "names"),
-            f"The platform keeps users, quotas and runs in the database {DATABASE}, which is not among the names.",
             ", ".join(found.names) or "none",
             f"{DATABASE} among them",
-            f"Add {DATABASE}, or leave names out.",
+            DATABASE=DATABASE,
         )
 
 
@@ -68,22 +58,10 @@ def housed(draft: Draft) -> Iterator[Finding]:
         return
     found = homes(draft.site)
     if not found and draft.has("worker"):
-        yield draft.error(
-            "ava-homeless",
-            AVA,
-            "With the platform GPU nodes take only pods that ask for GPUs, so that its own processes would run nowhere.",
-            "each worker has the role gpu",
-            "a worker without it",
-            "Add a worker without GPUs, or remove components.ava.",
-        )
+        yield draft.finding("ava-homeless", AVA, "each worker has the role gpu", "a worker without it")
     elif len(found) == 1:
-        yield draft.warning(
-            "ava-one-home",
-            AVA,
-            "While this node is down, the platform is too; what runs continues.",
-            f"1 worker without the role gpu: {found[0].name}",
-            "2 workers without it",
-            "Add a worker without GPUs.",
+        yield draft.finding(
+            "ava-one-home", AVA, f"1 worker without the role gpu: {found[0].name}", "2 workers without it"
         )
 
 
@@ -94,13 +72,11 @@ def named(draft: Draft) -> Iterator[Finding]:
     own = draft.site.components.ava.host
     others = {"kubernetes", "ingress", "registry", *(n.name for n in draft.site.nodes)}
     if own in others:
-        yield draft.error(
+        yield draft.finding(
             "ava-host",
             (*AVA, "host"),
-            "Something else has this name.",
             host(draft.site),
             "a name that no node has, and none of kubernetes, ingress, registry",
-            "Choose another name; ava is the usual one.",
         )
 
 
@@ -110,23 +86,20 @@ def cloned(draft: Draft) -> Iterator[Finding]:
     if not knobs or not knobs.git or not draft.ok(*AVA):
         return
     if CLONES not in knobs.images:
-        yield draft.error(
+        yield draft.finding(
             "ava-git-image",
             (*AVA, "images"),
-            "Code from git is cloned by a container of ava-base, which is not among the images.",
             ", ".join(knobs.images) or "none",
             f"{CLONES} among them",
-            f"Add {CLONES}, or remove components.ava.git.",
+            CLONES=CLONES,
         )
     for number, server in enumerate(knobs.git):
         if SSH in server.ports and not server.host_keys:
-            yield draft.warning(
+            yield draft.finding(
                 "ava-git-host-keys",
                 (*AVA, "git", number, "host_keys"),
-                "No run can clone by ssh from this server: its host key is not known.",
                 "none",
                 "lines as known_hosts has them",
-                "Write what `ssh-keyscan NAME` prints, compared with what the server's owner says, or leave port 22 out.",
             )
 
 
@@ -137,23 +110,11 @@ def idle(draft: Draft) -> Iterator[Finding]:
         return
     at = (*AVA, "workbenches")
     if knobs.workbenches.warn_hours >= hours:
-        yield draft.error(
-            "ava-idle",
-            at,
-            "Users would be told before their workbenches are idle.",
-            f"warn_hours {knobs.workbenches.warn_hours:g}",
-            f"less than idle_hours, {hours:g}",
-            "Write a smaller warn_hours, or a larger idle_hours.",
+        yield draft.finding(
+            "ava-idle", at, f"warn_hours {knobs.workbenches.warn_hours:g}", f"less than idle_hours, {hours:g}"
         )
     if draft.whole("roles") and not metered(draft.site):
-        yield draft.warning(
-            "ava-idle",
-            at,
-            "No workbench is stopped for being idle: what they use is asked of the site's own Prometheus, which it has not.",
-            "no prometheus",
-            "a node with the role prometheus",
-            "Give a node the role prometheus, or remove idle_hours.",
-        )
+        yield draft.finding("ava-idle-prometheus", at, "no prometheus", "a node with the role prometheus")
 
 
 RULES = [stands_on, kept, housed, named, cloned, idle]

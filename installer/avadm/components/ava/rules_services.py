@@ -22,14 +22,7 @@ def mailed(draft: Draft) -> Iterator[Finding]:
     mail = knobs.notices.mail if knobs and knobs.notices and draft.ok("components", "ava") else None
     if mail is None or not mail.user or mail.tls != "none":
         return
-    yield draft.error(
-        "ava-mail-tls",
-        (*MAIL, "tls"),
-        "The platform would send its password to the mail server in plain words.",
-        "none, with a user",
-        "starttls or tls, or no user",
-        "Use `tls: starttls`, or leave user out where the server takes mails of the platform without.",
-    )
+    yield draft.finding("ava-mail-tls", (*MAIL, "tls"), "none, with a user", "starttls or tls, or no user")
 
 
 def directory(draft: Draft) -> Iterator[Finding]:
@@ -39,13 +32,11 @@ def directory(draft: Draft) -> Iterator[Finding]:
         return
     given = [name for name in ("user_dn", "search") if getattr(knobs.ldap, name) is not None]
     if len(given) != 1:
-        yield draft.error(
+        yield draft.finding(
             "ava-ldap-way",
             LDAP,
-            "It is not clear how a user's entry in the directory is found.",
             " and ".join(given) or "neither user_dn nor search",
             "exactly one of user_dn and search",
-            "Write user_dn where the DN follows from the login name, or search (Active Directory).",
         )
 
 
@@ -64,25 +55,22 @@ def certificate(draft: Draft) -> Iterator[Finding]:
         try:
             found = foreign.read(text) if text else []
         except ValueError as error:
-            yield draft.error(
-                "ava-certificate",
+            yield draft.finding(
+                "ava-certificate-invalid",
                 (*CERTIFICATE, key),
-                "Invalid certificate.",
                 " ".join(str(error).split())[:200],
                 "certificates in PEM",
-                "Copy it again, with all its BEGIN and END lines.",
             )
             continue
         if key == "ca" or not found:
             continue
         if not foreign.is_for(found[0], host):
-            yield draft.error(
+            yield draft.finding(
                 "ava-certificate",
                 path,
-                f"The first certificate is not for {host}.",
                 ", ".join(foreign.names(found[0]))[:200] or "no names",
                 f"{host} or *.{host.partition('.')[2]} among its alternative names",
-                "Put the server's certificate first, or have one made for this name.",
+                node=host,
             )
         left = foreign.ends(found[0]) - certs.now()
         if left < SOON:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from avadm.catalogue import finding
 from avadm.components.ava.component import ISSUER, METRICS_CLIENT, REGISTRY_CLIENT, REGISTRY_TOKENS, host
 from avadm.components.ava.options_services import Ldap, Service
 from avadm.components.monitoring import variables as monitoring
@@ -186,13 +187,11 @@ def missing(site: Site, held: Mapping[str, str]) -> list[Finding]:
     if knobs.notices and knobs.notices.mail and knobs.notices.mail.user:
         wanted.append(("notices.mail.password", knobs.notices.mail.password))
     return [
-        Finding(
-            check="ava-secret-missing",
-            what="The vault does not hold the secret with which the platform uses a service of the site.",
+        finding(
+            "ava-secret-missing",
             where=f"components.ava.{where}",
             found=f"no {variable}",
             wanted=f"a variable {variable} in the vault",
-            remedy="Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
         )
         for where, variable in wanted
         if not held.get(variable)
@@ -220,12 +219,10 @@ def _wrong_key(site: Site, held: Mapping[str, str]) -> list[Finding]:
     if right:
         return []
     return [
-        Finding(
-            check="ava-certificate-key",
-            what="The private key in the vault is not that of the certificate.",
+        finding(
+            "ava-certificate-key",
             where="components.ava.certificate.key",
             found=f"{own.key}: {found}",
             wanted="the private key of the first certificate of the chain, PEM without a password",
-            remedy="Correct it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
         )
     ]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, warn
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 BOOTS_WARN, BOOTS_BAD = 3, 5
@@ -158,7 +159,7 @@ KNOWN = frozenset(code for family in FAMILIES for code in family.codes)
 def _of(family: Codes) -> Any:
     """Return the judgement of one family of codes."""
 
-    def judge(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    def judge(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
         for code, check in sorted(data["checks"].items()):
             if code in family.codes and not check["muted"]:
                 worse = family.always_bad or check["severity"] == "HEALTH_ERR"
@@ -167,7 +168,7 @@ def _of(family: Codes) -> Any:
     return judge
 
 
-def _rest(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _rest(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for code, check in sorted(data["checks"].items()):
         flags = set(check["text"].partition(" flag")[0].split(","))
         held_off = code == "OSDMAP_FLAGS" and flags <= {"noscrub", "nodeep-scrub"}
@@ -196,7 +197,7 @@ def _where(s: Snapshot, data: Any, code: str, check: Any) -> str:
     return ", ".join(daemons[:DETAILS]) or "ceph"
 
 
-def _quorum(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _quorum(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     monitors = [n.name for n in s.site.with_role("mon")]
     missing = [m for m in monitors if m not in data["quorum"]]
     spare = len(data["quorum"]) - (len(monitors) // 2 + 1)
@@ -207,7 +208,7 @@ def _quorum(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         )
 
 
-def _flapping(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _flapping(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for osd, times in sorted(data["boots"].items(), key=lambda row: int(row[0])):
         if times < BOOTS_WARN:
             continue
@@ -219,7 +220,7 @@ def _flapping(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield (bad if times >= BOOTS_BAD else warn)(text, where)
 
 
-def _out(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _out(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for osd, about in sorted(data["osds"].items(), key=lambda row: int(row[0])):
         if about["up"] and not about["in"]:
             yield warn(
@@ -232,7 +233,18 @@ def _out(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 
 def _ceph(id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str) -> Check:
-    return Check(id_, "ceph", title, remedy, "ceph", judge, ("mon",), "site", requirement, good)
+    return Check(
+        id_,
+        title,
+        ("ceph",),
+        judge,
+        roles=("mon",),
+        scope="site",
+        topic="ceph",
+        remedy=remedy,
+        requirement=requirement,
+        good=good,
+    )
 
 
 CHECKS = (

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 SESSIONS_OF_HOST = 8
@@ -29,7 +31,7 @@ def _servers(s: Snapshot) -> str | None:
     return seen.most_common(1)[0][0] if seen else None
 
 
-def _versions(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _versions(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     server = _servers(s)
     if server is None:
         yield unknown("no ceph server told its version")
@@ -43,7 +45,7 @@ def _versions(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield bad(f"{what} is {version}, the servers are {server}")
 
 
-def _profile(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _profile(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     wanted = s.site.versions.get("ceph", "")
     for text in data["versions"]:
         match = re.match(r"ceph version (\S+)", text)
@@ -51,12 +53,12 @@ def _profile(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(f"ceph {match[1]} runs, the profile wants {wanted}…", "ceph")
 
 
-def _replaced(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _replaced(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for name in data["replaced"]:
         yield warn(f"{name} was replaced on disk, the old program runs on")
 
 
-def _waiting(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _waiting(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for name, row in data.items():
         if row["oldest_s"] > OLDEST_S:
             yield warn(
@@ -65,7 +67,7 @@ def _waiting(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             )
 
 
-def _clients(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _clients(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for name, row in data.items():
         count = sum(row["clients"].values())
         if count > SESSIONS:
@@ -75,7 +77,7 @@ def _clients(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
                 yield warn(f"{host} has {quantity(number, 'client')} of {name}", host)
 
 
-def _mounted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _mounted(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if "ceph" not in data["kind"]:
         yield bad(f"{s.site.mount} is not mounted ({data['kind'] or 'nothing'} is there)")
     elif not data["answers"]:
@@ -85,73 +87,71 @@ def _mounted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 
 ANY = ("mon", "mgr", "osd", "mds", "client")
+_check = partial(Check, topic="ceph")
+
+
 CHECKS = (
-    Check(
+    _check(
         "ceph-versions",
-        "ceph",
         "a ceph client or daemon of another version than the servers: probes of file systems fail so, data were lost so",
-        "Bring the packages of all nodes to one version, restart or mount again what runs; map and format nothing before that.",
-        "ceph_programs",
+        ("ceph_programs",),
         _versions,
-        ANY,
+        roles=ANY,
+        remedy="Bring the packages of all nodes to one version, restart or mount again what runs; map and "
+        "format nothing before that.",
         requirement="K1, I7",
         good="of the servers' version",
     ),
-    Check(
+    _check(
         "ceph-profile",
-        "ceph",
         "ceph servers of another version than the profile's",
-        "Finish the upgrade (`ceph versions` shows which kind lags), or choose the profile that fits.",
-        "ceph",
+        ("ceph",),
         _profile,
-        ("mon",),
-        "site",
-        "I7",
-        "of the profile's version",
+        roles=("mon",),
+        scope="site",
+        remedy="Finish the upgrade (`ceph versions` shows which kind lags), or choose the profile that fits.",
+        requirement="I7",
+        good="of the profile's version",
     ),
-    Check(
+    _check(
         "ceph-replaced",
-        "ceph",
         "a daemon that still runs a program that was replaced on disk",
-        "Restart one daemon after another, HEALTH_OK between them.",
-        "ceph_programs",
+        ("ceph_programs",),
         _replaced,
-        ANY,
+        roles=ANY,
+        remedy="Restart one daemon after another, HEALTH_OK between them.",
         requirement="K1, I7",
         good="what is installed runs",
     ),
-    Check(
+    _check(
         "ceph-mds-waiting",
-        "ceph",
         "an MDS whose clients wait long",
-        "`ceph tell mds.NAME dump_ops_in_flight` names what they wait for; a client that keeps "
-        "capabilities: `session ls`, then evict it.",
-        "mds",
-        _waiting,
         ("mds",),
+        _waiting,
+        roles=("mds",),
+        remedy="`ceph tell mds.NAME dump_ops_in_flight` names what they wait for; a client that keeps "
+        "capabilities: `session ls`, then evict it.",
         requirement="K6",
         good="nobody waits long",
     ),
-    Check(
+    _check(
         "cephfs-clients",
-        "ceph",
         "too many cephfs clients, of one host or in all",
-        "Mount cephfs once on each host and bind that into containers, never one client a pod.",
-        "mds",
-        _clients,
         ("mds",),
+        _clients,
+        roles=("mds",),
+        remedy="Mount cephfs once on each host and bind that into containers, never one client a pod.",
         requirement="K7",
         good="few clients from each host",
     ),
-    Check(
+    _check(
         "cephfs-mount",
-        "ceph",
         "cephfs that is not mounted where it should be, or does not answer",
-        "`systemctl restart avadm-cephfs` there; where it fails, `journalctl -u avadm-cephfs -e` and the "
-        "checks ceph-mds and cephfs-clients.",
-        "cephfs",
+        ("cephfs",),
         _mounted,
-        ("client",),
+        roles=("client",),
+        remedy="`systemctl restart avadm-cephfs` there; where it fails, `journalctl -u avadm-cephfs -e` and the "
+        "checks ceph-mds and cephfs-clients.",
         requirement="K7",
         good="mounted, and it answers",
     ),

@@ -31,52 +31,30 @@ def replicas(draft: Draft) -> Iterator[Finding]:
     if draft.whole("roles", "rack", "name") and (osds := draft.site.with_role("osd")):
         domains = {n.rack if ceph.failure_domain == "rack" else n.name for n in osds}
         if len(domains) < ceph.replicas:
-            yield draft.error(
+            yield draft.finding(
                 "replicas-too-many",
                 (*CEPH, "replicas"),
-                f"There are fewer {ceph.failure_domain}s with OSDs than copies.",
                 f"{quantity(ceph.replicas, 'replica')}, {len(domains)}: {', '.join(sorted(domains))}",
                 f"at least {ceph.replicas} {ceph.failure_domain}s with the role osd",
-                "Add OSD nodes, lower replicas, or set failure_domain: host.",
+                failure_domain=ceph.failure_domain,
             )
         elif len(domains) == ceph.replicas and ceph.failure_domain == "rack":
-            yield draft.warning(
+            yield draft.finding(
                 "racks-without-reserve",
                 (*CEPH, "failure_domain"),
-                "After the loss of a rack its copies cannot be recreated: no other rack may take them.",
                 f"{quantity(ceph.replicas, 'replica')}, {quantity(len(domains), 'rack')} with OSDs: {', '.join(sorted(domains))}",
                 f"at least {quantity(ceph.replicas + 1, 'rack')} with the role osd",
-                "Spread the OSD nodes over one rack more, or set failure_domain: host.",
             )
     low, all_ = ceph.min_replicas, ceph.replicas
     path = (*CEPH, "min_replicas")
     if low > all_:
-        yield draft.error(
-            "min-replicas",
-            path,
-            "More copies are needed to serve than are ever made.",
-            f"{low} of {all_}",
-            f"1 to {all_ - 1}",
-            f"Set min_replicas to {all_ - 1}.",
-        )
+        yield draft.finding("min-replicas", path, f"{low} of {all_}", f"1 to {all_ - 1}", value=all_ - 1)
     elif low == all_:
-        yield draft.warning(
-            "min-replicas",
-            path,
-            "Every lost OSD stops I/O, since all copies are needed to serve.",
-            f"{low} of {all_}",
-            f"{all_ - 1} of {all_}",
-            f"Set min_replicas to {all_ - 1} where service goes first.",
+        yield draft.finding(
+            "min-replicas-all", path, f"{low} of {all_}", f"{all_ - 1} of {all_}", value=all_ - 1
         )
     elif low == 1:
-        yield draft.warning(
-            "min-replicas",
-            path,
-            "With one copy left, writes continue: if that disk fails too, they are lost.",
-            f"{low} of {all_}",
-            "2 of 3",
-            "Use 3 replicas and min_replicas 2 where data goes before space.",
-        )
+        yield draft.finding("min-replicas-one", path, f"{low} of {all_}", "2 of 3")
 
 
 def shares(draft: Draft) -> Iterator[Finding]:
@@ -88,14 +66,7 @@ def shares(draft: Draft) -> Iterator[Finding]:
     if draft.ok("components", "object_store"):
         total += sum(objects(draft.site).values())
     if total > 1 + 1e-9:
-        yield draft.error(
-            "shares-sum",
-            CEPH,
-            "The shares of file system, pools and object store come to more than the whole.",
-            f"{total:g}",
-            "at most 1 together",
-            "Lower filesystem.share, object_store.share or a pool's share.",
-        )
+        yield draft.finding("shares-sum", CEPH, f"{total:g}", "at most 1 together")
 
 
 def pools(draft: Draft) -> Iterator[Finding]:
@@ -105,19 +76,16 @@ def pools(draft: Draft) -> Iterator[Finding]:
         return
     yield from draft.twice(
         "duplicate-pool",
-        "The pool name",
         (((*CEPH, "rbd_pools", i), p.name, None) for i, p in enumerate(ceph.rbd_pools)),
     )
     own = {f"{ceph.filesystem.name}_{kind}" for kind in ("data", "metadata")} if ceph.filesystem else set()
     for i, pool in enumerate(ceph.rbd_pools):
         if pool.name in own:
-            yield draft.error(
-                "duplicate-pool",
+            yield draft.finding(
+                "duplicate-pool-filesystem",
                 (*CEPH, "rbd_pools", i),
-                "The file system has a pool of this name.",
                 pool.name,
                 f"a name other than {' and '.join(sorted(own))}",
-                "Rename the pool.",
             )
 
 
@@ -135,13 +103,11 @@ def keys(draft: Draft) -> Iterator[Finding]:
     for path, name in named:
         secret = Entity(name, {}).secret
         if secret in seen:
-            yield draft.error(
+            yield draft.finding(
                 "ceph-key-clash",
                 path,
-                "Two clients of ceph would share one key.",
                 f"{name} and {seen[secret]}, both {secret}",
                 f"names that differ in a letter or digit from each other and from {' and '.join(BUILT_IN)}",
-                "Rename the file system or the pool.",
             )
         seen.setdefault(secret, name)
 
@@ -154,13 +120,11 @@ def mount(draft: Draft) -> Iterator[Finding]:
     point = ceph.filesystem.mount
     plain = re.fullmatch(r"[A-Za-z0-9_./-]+", point) and ".." not in point.split("/")
     if not plain or _HIDES.fullmatch(posixpath.normpath(f"/{point.lstrip('/')}")):
-        yield draft.error(
+        yield draft.finding(
             "mount-point",
             (*CEPH, "filesystem", "mount"),
-            "The file system cannot be mounted there.",
             point,
             "a path of its own, such as /mnt/cephfs, of letters, digits, '_', '.' and '-'",
-            "Choose another mount point.",
         )
 
 
@@ -178,23 +142,19 @@ def settings(draft: Draft) -> Iterator[Finding]:
     for section, options in ceph.config.items():
         path: KeyPath = (*CEPH, "config", section)
         if not re.fullmatch(r"(global|client|mon|mgr|osd|mds)(\.[A-Za-z0-9_.*-]+)?", section):
-            yield draft.error(
+            yield draft.finding(
                 "ceph-config",
                 path,
-                "ceph has no such section.",
                 section,
                 "global, client, mon, mgr, osd or mds, or one daemon of these such as osd.3",
-                "Correct the section.",
             )
         for option, value in options.items():
             if not re.fullmatch(r"[A-Za-z0-9_]+([ -][A-Za-z0-9_]+)*", option) or not str(value).isprintable():
-                yield draft.error(
-                    "ceph-config",
+                yield draft.finding(
+                    "ceph-config-option",
                     (*path, option),
-                    "This is no option of ceph.",
                     f"{option} = {value}",
                     "a name of letters, digits and '_', and a value on one line",
-                    "Write it as in `ceph config show`.",
                 )
 
 

@@ -22,47 +22,45 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
     for path, device, host in _devices(draft):
         given = [k for k in IDENTIFIERS if getattr(device, k) is not None]
         if len(given) != 1:
-            yield draft.error(
+            yield draft.finding(
                 "device-identifier",
                 path,
-                f"A device of {host} is named by {'nothing' if not given else 'several ids'}.",
                 ", ".join(given) or "nothing",
                 "exactly one of serial, wwn, by_id",
-                "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
-                host,
+                host=host,
+                node=host,
+                value="nothing" if not given else "several ids",
             )
         for key in given:
             value = str(getattr(device, key))
             name = value.removeprefix("/dev/disk/by-id/")
             if not value.strip() or (key != "by_id" and "/" in value):
-                yield draft.error(
-                    "device-identifier",
+                yield draft.finding(
+                    "device-identifier-unstable",
                     (*path, key),
-                    f"A device of {host} is named by what may change or is empty.",
                     value,
                     "a serial, WWN or by-id path: kernel names such as sdb move at a reboot",
-                    "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
-                    host,
+                    host=host,
+                    node=host,
                 )
             elif not _IDENTIFIER.fullmatch(name) or not name.strip("."):
-                yield draft.error(
-                    "device-identifier",
+                yield draft.finding(
+                    "device-identifier-unknown",
                     (*path, key),
-                    f"A device of {host} is named by what no disk is called.",
                     value,
                     "letters, digits, spaces and # + - . : = @ _",
-                    "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
-                    host,
+                    host=host,
+                    node=host,
                 )
             elif key == "by_id" and "-part" in value:
-                yield draft.error(
+                yield draft.finding(
                     "device-partition",
                     (*path, key),
-                    f"A device of {host} is a partition.",
                     value,
                     "a whole device",
-                    f"Write {value.rpartition('-part')[0]}, if all of it may be used.",
-                    host,
+                    host=host,
+                    node=host,
+                    value=value.rpartition("-part")[0],
                 )
 
 
@@ -71,8 +69,7 @@ def duplicates(draft: Draft) -> Iterator[Finding]:
     devices = list(_devices(draft))
     for key in ("serial", "wwn"):
         yield from draft.twice(
-            "duplicate-device",
-            f"The {key}",
+            f"duplicate-device-{key}",
             (((*p, key), v, h) for p, d, h in devices if (v := getattr(d, key)) is not None),
         )
     first: dict[str, tuple[KeyPath, str]] = {}
@@ -83,15 +80,13 @@ def duplicates(draft: Draft) -> Iterator[Finding]:
         if place == path:
             continue
         # Virtual machines have equal by-id names (virtio-disk1); a real disk cannot be in two machines.
-        say = draft.error if other == host else draft.warning
-        yield say(
-            "duplicate-device",
+        yield draft.finding(
+            "duplicate-device" if other == host else "duplicate-device-nodes",
             (*path, "by_id"),
-            f"{device.by_id} is there twice.",
             f"also at {draft.where(place)}",
             "each device once",
-            "Correct or remove one of the two.",
-            host,
+            host=host,
+            by_id=device.by_id,
         )
 
 
@@ -100,24 +95,22 @@ def osd_devices(draft: Draft) -> Iterator[Finding]:
     for i, node in draft.nodes("roles", "devices"):
         if "osd" in node.roles and not node.devices:
             path: KeyPath = ("nodes", i, "devices")
-            yield draft.error(
+            yield draft.finding(
                 "osd-without-devices",
                 path,
-                f"{node.name} has the role osd but no approved device.",
                 "no devices",
                 "devices: a list with serial, wwn or by_id of each",
-                f"Run `avadm bootstrap`, then `avadm disk list --limit {node.name}` and `avadm disk approve {node.name} DISK`.",
-                node.name,
+                host=node.name,
+                name=node.name,
             )
         elif node.devices and "osd" not in node.roles:
-            yield draft.error(
+            yield draft.finding(
                 "devices-without-osd",
                 ("nodes", i, "devices"),
-                f"{node.name} has devices but not the role osd.",
                 f"{quantity(len(node.devices), 'device')}, roles: {', '.join(node.roles) or 'none'}",
                 "the role osd, or no devices",
-                "Add the role, or remove the devices.",
-                node.name,
+                host=node.name,
+                name=node.name,
             )
 
 
@@ -128,14 +121,13 @@ def classes(draft: Draft) -> Iterator[Finding]:
     if len(counts) < 2:
         return
     path, _, host = next(one for one in devices if one[1].device_class != counts[0][0])
-    yield draft.error(
+    yield draft.finding(
         "device-classes-mixed",
         (*path, "device_class"),
-        "OSDs of several device classes would share every pool: the slowest sets the pace, and fast ones are wasted.",
         ", ".join(f"{count} {name}" for name, count in counts),
         "one device_class for all",
-        f"Approve only the {counts[0][0]} devices, or, if all are to be used alike, write one device_class for all.",
-        host,
+        host=host,
+        value=counts[0][0],
     )
 
 

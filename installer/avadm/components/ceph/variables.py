@@ -155,12 +155,12 @@ def distinct(entities: Iterable[Entity]) -> list[Entity]:
         other = seen.setdefault(entity.secret, entity)
         if other is not entity:
             raise AvadmError.of(
-                check="ceph-key-clash",
-                what=f"{other.name} and {entity.name} would share one key.",
+                "ceph-key-clash-names",
                 where="components.ceph",
                 found=entity.secret,
                 wanted="names that differ in a letter or digit",
-                remedy="Rename the file system or one of the pools.",
+                name=other.name,
+                name2=entity.name,
             )
     return list(seen.values())
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, warn
+from avadm.findings import Finding
 
 RUNS = ("running", "streaming")
 """States of a member that does its work, as Patroni has them; 3.2 and later say how a standby does."""
 
 
-def _member(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _member(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["said"]:
         yield bad(data["said"])
     elif node not in data["members"]:
@@ -27,53 +29,47 @@ def _roles(s: Snapshot) -> list[str]:
     return [role for found in reports if not found["said"] for role, _ in found["members"].values()]
 
 
-def _primary(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _primary(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if "leader" not in _roles(s):
         yield bad("no member is the primary", "cluster")
 
 
-def _standby(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _standby(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     roles = _roles(s)
     if len(s.site.with_role("database")) > 1 and "leader" in roles and "sync_standby" not in roles:
         yield warn("no standby has all that the primary acknowledges", "cluster")
 
 
 _LIST = "`patronictl -c /etc/patroni/config.yml list` on a node with the role database"
+_check = partial(Check, roles=("database",), topic="database", requirement="I6")
+
+
 CHECKS = (
-    Check(
+    _check(
         "database-member",
-        "database",
         "a member of PostgreSQL that does not run",
-        "`journalctl -u patroni -e` there; `avadm apply database` starts it again. One whose data are gone: "
-        "`avadm apply database --replace NODE`.",
-        "database",
-        _member,
         ("database",),
-        requirement="I6",
+        _member,
+        remedy="`journalctl -u patroni -e` there; `avadm apply database` starts it again. One whose data are gone: "
+        "`avadm apply database --replace NODE`.",
         good="it runs",
     ),
-    Check(
+    _check(
         "database-primary",
-        "database",
         "PostgreSQL without a primary: nobody can write",
-        f"{_LIST}, and `avadm doctor --only etcd`: etcd keeps who is the primary.",
-        "database",
-        _primary,
         ("database",),
+        _primary,
         scope="site",
-        requirement="I6",
+        remedy=f"{_LIST}, and `avadm doctor --only etcd`: etcd keeps who is the primary.",
         good="one member is",
     ),
-    Check(
+    _check(
         "database-standby",
-        "database",
         "PostgreSQL without a synchronous standby: the loss of the primary loses data",
-        f"{_LIST}; a standby that cannot follow is copied again by `avadm apply database --replace NODE`.",
-        "database",
-        _standby,
         ("database",),
+        _standby,
         scope="site",
-        requirement="I6",
+        remedy=f"{_LIST}; a standby that cannot follow is copied again by `avadm apply database --replace NODE`.",
         good="one has all that the primary acknowledges",
     ),
 )

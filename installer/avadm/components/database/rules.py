@@ -24,34 +24,20 @@ def served(draft: Draft) -> Iterator[Finding]:
     knobs, nodes = draft.site.components.database, draft.site.with_role("database")
     if knobs is None:
         if nodes:
-            yield draft.error(
-                "role-unused",
+            yield draft.finding(
+                "role-unused-database",
                 ("nodes",),
-                "There are nodes with the role database, but no database for them.",
                 ", ".join(n.name for n in nodes),
                 "components.database, or no database",
-                "Add `components: {database: {}}`, or remove the role database.",
             )
         return
     for role, why in (("database", "runs PostgreSQL"), ("etcd", "keeps which of them is its primary")):
         if not draft.has(role):
-            yield draft.error(
-                "role-missing",
-                DATABASE,
-                f"There is a database, but no node has the role {role}, which {why}.",
-                f"no {role}",
-                f"at least 1 {role}",
-                f"Give nodes the role {role}, or remove components.database.",
+            yield draft.finding(
+                "role-missing-database", DATABASE, f"no {role}", f"at least 1 {role}", role=role, why=why
             )
     if len(nodes) == 1:
-        yield draft.warning(
-            "no-standby",
-            DATABASE,
-            "The loss of the one node stops the platform, and loses what was written since the last backup.",
-            f"1 database: {nodes[0].name}",
-            "2 database, and vip",
-            "Give the role database to one more node.",
-        )
+        yield draft.finding("no-standby-ava", DATABASE, f"1 database: {nodes[0].name}", "2 database, and vip")
 
 
 def address(draft: Draft) -> Iterator[Finding]:
@@ -67,13 +53,11 @@ def names(draft: Draft) -> Iterator[Finding]:
         return
     for i, name in enumerate(knobs.names):
         if name in TAKEN or name in knobs.names[:i] or name.startswith("pg_"):
-            yield draft.error(
+            yield draft.finding(
                 "database-name",
                 (*DATABASE, "names", i),
-                "This name is taken.",
                 name,
                 "a name that is no other database's and not PostgreSQL's",
-                "Choose another name.",
             )
 
 
@@ -83,23 +67,18 @@ def backups(draft: Draft) -> Iterator[Finding]:
     if knobs is None or knobs.backup is None or not draft.ok("components") or not draft.whole("roles"):
         return
     if not database_backups(draft.site):
-        yield draft.warning(
+        yield draft.finding(
             "no-backups",
             DATABASE,
-            "There is no place for backups of the database: what is lost or deleted by mistake cannot be had back.",
             "no object store, and no folder",
             "components.object_store, or backup: {directory: FOLDER}",
-            "Add one of them; `backup: null` says that none are wanted.",
         )
     elif own_backups(draft.site) and draft.profile and not _lists(draft.profile):
-        yield draft.error(
+        yield draft.finding(
             "backups-list",
             (*DATABASE, "backup"),
-            "Gateways of this profile's ceph do not list objects as pgbackrest asks (ceph 14.2.5 and newer do): it would see"
-            " 1,000 of them and no more.",
             f"profile {draft.site.profile}",
             "backup: {directory: FOLDER}",
-            "Name a folder that all nodes of the database share, or `backup: null`.",
         )
 
 

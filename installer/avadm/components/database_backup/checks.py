@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, Judge, bad, warn
 from avadm.components.database_backup.component import BACKED_UP
-from avadm.doctor.base import Check, Judge, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.findings import Finding
 
 OLD_S, UNPROVEN_S, SILENT_S = 30 * 3600, 9 * 86400, 1800
 """Seconds, as the alerts DatabaseBackupOld, DatabaseNotVerified and DatabaseBackupUnknown have them."""
@@ -21,7 +22,7 @@ def _told(s: Snapshot, name: str) -> list[float]:
     return [one["values"][name] for one in found if one and name in one["values"]]
 
 
-def _looked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _looked(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     at = data["values"].get("looked_timestamp_seconds")
     if at is None:
         yield warn("nobody has looked at them yet")
@@ -29,7 +30,7 @@ def _looked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn(f"nobody has looked at them for {(s.taken - at) / 60:.0f} minutes")
 
 
-def _age(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _age(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     made, count = _told(s, "backup_timestamp_seconds"), _told(s, "backups")
     if count and max(count) == 0 and made and s.taken - max(made) > 3600:
         yield bad("there is none", "cluster")
@@ -39,7 +40,7 @@ def _age(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn("the last try failed", "cluster")
 
 
-def _archive(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _archive(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     waits = max(_told(s, "archive_waiting_bytes"), default=0.0)
     if any(_told(s, "archive_dropped")):
         yield bad("WAL was given up: no time between then and the next backup can be restored", "cluster")
@@ -51,7 +52,7 @@ def _archive(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad("the repository does not answer", "cluster")
 
 
-def _proven(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _proven(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     at = _told(s, "verified_timestamp_seconds")
     for n in s.site.with_role(BACKED_UP):
         found = s.part(n.name, "database_backup")
@@ -64,13 +65,13 @@ def _proven(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _check(id_: str, title: str, remedy: str, judge: Judge, good: str, *, site: bool = True) -> Check:
     return Check(
         id_,
-        "database",
         title,
-        remedy,
-        "database_backup",
+        ("database_backup",),
         judge,
-        (BACKED_UP,),
+        roles=(BACKED_UP,),
         scope="site" if site else "node",
+        topic="database",
+        remedy=remedy,
         requirement="I6",
         good=good,
     )

@@ -27,7 +27,7 @@ COMPONENT = Component(
         ("database_backup",),
         component="database",
         chooses=nodes,
-        artifacts=("nodeside-database",),
+        artifacts=("avadm-node-database",),
     ),
     duties={BACKED_UP: nodes},
     packages={BACKED_UP: Packages(base=("database_backup",))},

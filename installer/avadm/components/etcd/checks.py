@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, warn
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 SIZE_WARN, SIZE_BAD = 0.7, 0.9
@@ -17,12 +18,12 @@ MISSED = 3
 """Snapshots in a row, as the alert EtcdSnapshotOld."""
 
 
-def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if not data["metrics"].get("etcd_server_has_leader"):
         yield bad("no leader")
 
 
-def _members(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _members(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     wanted = {n.name: n.address for n in s.site.with_role("etcd")}
     report = {
         name: any(f"//{address}:" in url for urls in data["members"].values() for url in urls)
@@ -47,7 +48,7 @@ def _members(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         )
 
 
-def _size(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _size(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     m = data["metrics"]
     size = m.get("etcd_mvcc_db_total_size_in_bytes", m.get("etcd_debugging_mvcc_db_total_size_in_bytes", 0.0))
     most = m.get("etcd_server_quota_backend_bytes") or 2 * 1024**3
@@ -58,19 +59,19 @@ def _size(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn(text)
 
 
-def _alarms(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _alarms(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for line in data["alarms"]:
         yield bad(line)
 
 
-def _slow(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _slow(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["sync_s"] is not None and data["syncs"] >= SYNCS and data["sync_s"] > SYNC_S:
         yield warn(
             f"its log took {data['sync_s'] * 1000:.0f} ms to be safe on disk, on average of {data['syncs']:.0f} writes"
         )
 
 
-def _snapshots(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _snapshots(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     held = [at for at in data["snapshots"] if at]
     begun = data["metrics"].get("process_start_time_seconds", s.taken)
     late = MISSED * 60 * s.site.snapshot_minutes
@@ -81,7 +82,16 @@ def _snapshots(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _etcd(id_: str, title: str, remedy: str, judge: Any, good: str, *, site: bool = False) -> Check:
     return Check(
-        id_, "etcd", title, remedy, "etcd", judge, ("etcd",), "site" if site else "node", "I5, K2", good
+        id_,
+        title,
+        ("etcd",),
+        judge,
+        roles=("etcd",),
+        scope="site" if site else "node",
+        topic="etcd",
+        remedy=remedy,
+        requirement="I5, K2",
+        good=good,
     )
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 HELD = 0.1
 """Share of a GPU's memory in use that is worth telling where no pod asks for a GPU."""
 
 
-def _uvm(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _uvm(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if not data["uvm"]:
         yield bad("/dev/nvidia-uvm is missing: no CUDA program starts in a container")
 
 
-def _devices(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _devices(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     wanted = next(n.gpus for n in s.site.nodes if n.name == node)
     if data["said"]:
         yield bad(f"the driver does not answer: {data['said']}")
@@ -26,7 +28,7 @@ def _devices(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad(f"the driver sees {quantity(len(data['seen']), 'GPU')}, the site file has {wanted}")
 
 
-def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     kube = s.first("kubernetes")
     held = [r for r in data["seen"] if r["total_mib"] and r["used_mib"] > HELD * r["total_mib"]]
     if held and kube is None:
@@ -39,7 +41,7 @@ def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         )
 
 
-def _given(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _given(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for n in s.site.with_role("gpu"):
         state = data["nodes"].get(n.name)
         wanted = n.gpus * n.gpu_slots
@@ -48,51 +50,51 @@ def _given(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(f"Kubernetes may give out {state['gpus']} of {wanted} {what}", n.name)
 
 
+_check = partial(Check, topic="gpu")
+
+
 CHECKS = (
-    Check(
+    _check(
         "gpu-uvm",
-        "gpu",
         "/dev/nvidia-uvm is missing",
-        "`systemctl restart avadm-nvidia-uvm` there; where it fails, the module nvidia-uvm is not "
-        "loaded: `journalctl -u avadm-nvidia-uvm`.",
-        "gpu",
-        _uvm,
         ("gpu",),
+        _uvm,
+        roles=("gpu",),
+        remedy="`systemctl restart avadm-nvidia-uvm` there; where it fails, the module nvidia-uvm is not "
+        "loaded: `journalctl -u avadm-nvidia-uvm`.",
         requirement="K8",
         good="/dev/nvidia-uvm is there",
     ),
-    Check(
+    _check(
         "gpu-devices",
-        "gpu",
         "GPUs that the driver does not see",
-        "`nvidia-smi` and `dmesg -T | grep -e NVRM -e Xid` there; after an upgrade of the kernel `avadm apply gpu`.",
-        "gpu",
-        _devices,
         ("gpu",),
+        _devices,
+        roles=("gpu",),
+        remedy="`nvidia-smi` and `dmesg -T | grep -e NVRM -e Xid` there; after an upgrade of the kernel `avadm apply gpu`.",
         requirement="K8",
         good="all GPUs answer",
     ),
-    Check(
+    _check(
         "gpu-memory",
-        "gpu",
         "GPU memory that is held though no pod has a GPU",
-        "`nvidia-smi` and `fuser -v /dev/nvidia*` there name the process: end it, if nobody works on the node by hand.",
-        "gpu",
-        _memory,
         ("gpu",),
+        _memory,
+        roles=("gpu",),
+        remedy="`nvidia-smi` and `fuser -v /dev/nvidia*` there name the process: end it, if nobody works on the node by hand.",
         requirement="K8",
         good="nobody but pods holds it",
         also=("kubernetes",),
     ),
-    Check(
+    _check(
         "gpu-allocatable",
-        "gpu",
         "GPUs that Kubernetes does not know of",
-        "`journalctl -u avadm-gpu-device-plugin -e` there; `systemctl restart avadm-gpu-device-plugin` registers them again.",
-        "kubernetes",
+        ("kubernetes",),
         _given,
-        ("master",),
+        roles=("master",),
         scope="site",
+        remedy="`journalctl -u avadm-gpu-device-plugin -e` there; `systemctl restart avadm-gpu-device-plugin` "
+        "registers them again.",
         requirement="I5",
         good="all can be given out",
     ),

@@ -15,7 +15,7 @@ COMPONENT = Component(
         ("docker",),
         ("gpu",),
         ("gpu_driver", "gpu_runtime", "gpu_exporter"),
-        artifacts=("nodeside-gpu-exporter",),
+        artifacts=("avadm-node-gpu-exporter",),
         apart=True,
     ),
     packages={"gpu": Packages(late=("gpu_driver", "gpu_runtime", "gpu_exporter"))},

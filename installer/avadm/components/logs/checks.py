@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, warn
+from avadm.checks.metric_age import late
 from avadm.components.logs.component import SHIPPER as LOG_SHIPPER
 from avadm.components.logs.component import STORE as LOG_STORE
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.metric_age import late
-from avadm.doctor.model import Snapshot
+from avadm.findings import Finding
 
 OK = 200
 FULL_MIB = 512
@@ -24,13 +26,13 @@ MANY = 10000
 """Lines that wait, as the alert LogShipperBehind."""
 
 
-def _store(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _store(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     health = data["health"]
     if health["status"] != OK:
         yield bad(f"{health['url']}: {health['said'] or 'HTTP ' + str(health['status'])}")
 
 
-def _disk(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _disk(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     free, watch = data["free_mib"], data["watch"]
     refused = not late(watch, WATCH_LATE_S) and watch["values"].get("avadm_log_store_read_only", {}).get("")
     if refused or free < FULL_MIB:
@@ -41,14 +43,14 @@ def _disk(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn(f"{free} MiB are free; below {FULL_MIB} the store takes no more lines")
 
 
-def _watch(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _watch(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if words := late(data["watch"], WATCH_LATE_S):
         yield warn(
             f"figures of what the logs say: {words}: new errors and known troubles are not told from here"
         )
 
 
-def _shipper(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _shipper(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     unit, counts = data["unit"], data["counts"]
     since = unit["active_s"]
     if unit["active"] != "active":
@@ -64,7 +66,7 @@ def _up(counts: Any) -> Any:
     return counts["values"].get("avadm_log_shipper_up", {}).get("")
 
 
-def _sent(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _sent(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     counts, since = data["counts"], data["unit"]["active_s"]
     if words := late(counts, COUNT_LATE_S):
         yield warn(
@@ -81,64 +83,60 @@ def _sent(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(f"{lines:.0f} lines wait for {store}")
 
 
+_check = partial(Check, topic="logs", requirement="I8")
+
+
 CHECKS = (
-    Check(
+    _check(
         "logs-store",
-        "logs",
         "a log store that does not answer",
-        "`systemctl status avadm-log-store` and `journalctl -u avadm-log-store -e` there; nodes keep what they have for it.",
-        "log_store",
+        ("log_store",),
         _store,
-        (LOG_STORE,),
-        requirement="I8",
+        roles=(LOG_STORE,),
+        remedy="`systemctl status avadm-log-store` and `journalctl -u avadm-log-store -e` there; nodes keep "
+        "what they have for it.",
         good="it answers",
     ),
-    Check(
+    _check(
         "logs-disk",
-        "logs",
         "a log store whose disk is full, or nearly",
-        "Free space on that disk, or lower components.logs.disk_gib or retention_days and `avadm apply logs`: the oldest "
-        "days go.",
-        "log_store",
+        ("log_store",),
         _disk,
-        (LOG_STORE,),
-        requirement="I8",
+        roles=(LOG_STORE,),
+        remedy="Free space on that disk, or lower components.logs.disk_gib or retention_days and `avadm apply logs`: the oldest "
+        "days go.",
         good="there is room",
     ),
-    Check(
+    _check(
         "logs-watch",
-        "logs",
         "the log watcher does not run",
-        "`systemctl list-timers avadm-log-watch.timer` and `journalctl -t avadm-log-watch -e` there.",
-        "log_store",
+        ("log_store",),
         _watch,
-        (LOG_STORE,),
-        requirement="I8",
+        roles=(LOG_STORE,),
+        remedy="`systemctl list-timers avadm-log-watch.timer` and `journalctl -t avadm-log-watch -e` there.",
         good="looked at within ten minutes",
     ),
-    Check(
+    _check(
         "logs-shipper",
-        "logs",
         "a node that sends no logs",
-        "`systemctl status avadm-log-shipper` and `journalctl -u avadm-log-shipper -e` there; what the journal kept is sent "
-        "when it runs.",
-        "log_shipper",
+        ("log_shipper",),
         _shipper,
-        (LOG_SHIPPER,),
-        requirement="I8",
+        roles=(LOG_SHIPPER,),
+        remedy="`systemctl status avadm-log-shipper` and `journalctl -u avadm-log-shipper -e` there; what the "
+        "journal kept is sent "
+        "when it runs.",
         good="it runs",
     ),
-    Check(
+    _check(
         "logs-lost",
-        "logs",
         "lines of a node that wait for a store, or are lost to it",
-        "See whether that store answers (logs-store, logs-disk) and the network to it; raise components.logs.buffer_mib where "
+        ("log_shipper",),
+        _sent,
+        roles=(LOG_SHIPPER,),
+        remedy="See whether that store answers (logs-store, logs-disk) and the network to it; raise "
+        "components.logs.buffer_mib where "
         "it was away for longer than the buffer lasts. The count of lost lines begins again with `systemctl restart "
         "avadm-log-shipper`.",
-        "log_shipper",
-        _sent,
-        (LOG_SHIPPER,),
-        requirement="I8",
         good="nothing is lost, little waits",
     ),
 )

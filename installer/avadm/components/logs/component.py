@@ -55,7 +55,7 @@ COMPONENT = Component(
         ("base", "monitoring"),
         (),
         ("log_store", "log_shipper", "log_watch"),
-        artifacts=("victoria-logs", "nodeside-log-shipper", "nodeside-log-watch"),
+        artifacts=("victoria-logs", "avadm-node-log-shipper", "avadm-node-log-watch"),
         component="logs",
         apart=True,
     ),

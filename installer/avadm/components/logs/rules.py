@@ -15,39 +15,16 @@ def stores(draft: Draft) -> Iterator[Finding]:
     logs, path = draft.site.components.logs, (*KNOBS, "stores")
     if logs is None or not draft.ok(*path):
         return
-    yield from draft.twice(
-        "log-store", "The store", (((*path, i), s, None) for i, s in enumerate(logs.stores))
-    )
+    yield from draft.twice("log-store", (((*path, i), s, None) for i, s in enumerate(logs.stores)))
     if draft.whole("name"):
         known = [n.name for n in draft.site.nodes]
         for i, name in enumerate(logs.stores):
             if name not in known:
-                yield draft.error(
-                    "log-store",
-                    (*path, i),
-                    "Logs would be kept on a node that the site has not.",
-                    name,
-                    "names of nodes",
-                    "Name a node of the site.",
-                )
+                yield draft.finding("log-store-node", (*path, i), name, "names of nodes")
     if len(logs.stores) == 1:
-        yield draft.warning(
-            "log-store-alone",
-            path,
-            "With one store, its loss is the loss of all logs.",
-            logs.stores[0],
-            "2 stores",
-            "Name a second node.",
-        )
+        yield draft.finding("log-store-alone", path, logs.stores[0], "2 stores")
     elif len(logs.stores) > 3:
-        yield draft.warning(
-            "log-stores-many",
-            path,
-            "Each store keeps all logs, and every node sends to each.",
-            f"{len(logs.stores)} stores",
-            "2 or 3",
-            "Name two nodes.",
-        )
+        yield draft.finding("log-stores-many", path, f"{len(logs.stores)} stores", "2 or 3")
 
 
 def files(draft: Draft) -> Iterator[Finding]:
@@ -56,7 +33,7 @@ def files(draft: Draft) -> Iterator[Finding]:
     if logs is None or not draft.ok(*path):
         return
     named = (((*path, i), f"{f.folder}/{f.names}", None) for i, f in enumerate(logs.files))
-    yield from draft.twice("log-file", "The log file", named)
+    yield from draft.twice("log-file", named)
 
 
 RULES = [stores, files]

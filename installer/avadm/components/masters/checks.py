@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.findings import Finding
 
 PRESSURES = {"DiskPressure", "MemoryPressure", "PIDPressure", "OutOfDisk"}
 LEAST_TIMEOUT_S = 600.0
@@ -21,13 +23,13 @@ CAUSES = (
 )
 
 
-def _servers(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _servers(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for server, reply in sorted(data.items()):
         if reply != "ok":
             yield bad(f"{server}: {reply}")
 
 
-def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for name, state in sorted(data["nodes"].items()):
         status, message = state["conditions"].get("Ready", ["Unknown", "the node tells nothing"])
         if status != "True":
@@ -63,7 +65,7 @@ def _cause(s: Snapshot, name: str, state: Any) -> str:
     return "; ".join(found) or "not seen; `journalctl -u kubelet -e` there"
 
 
-def _pressure(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _pressure(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for name, state in sorted(data["nodes"].items()):
         for kind, (status, message) in sorted(state["conditions"].items()):
             if kind in PRESSURES and status == "True":
@@ -72,7 +74,7 @@ def _pressure(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
                 yield bad(f"the network of pods is not there: {message}", name)
 
 
-def _skew(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _skew(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     server = _pair(data["version"])
     for name, state in sorted(data["nodes"].items()):
         kubelet = _pair(state["kubelet"])
@@ -92,7 +94,7 @@ def _pair(version: str) -> tuple[int, int]:
     return int(first), int("".join(c for c in second if c.isdigit()))
 
 
-def _timeouts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _timeouts(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for kind, seconds in sorted(data.items()):
         if seconds < LEAST_TIMEOUT_S:
             yield warn(
@@ -100,7 +102,7 @@ def _timeouts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             )
 
 
-def _reset(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _reset(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     since = data["since"]
     if since is None:
         yield unknown("the namespace kube-system does not say since when it is there", "cluster")
@@ -121,23 +123,32 @@ def _day(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+_check = partial(Check, roles=("master",), topic="kubernetes")
+
+
 def _site(
     id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str, also: tuple[str, ...] = ()
 ) -> Check:
-    return Check(
-        id_, "kubernetes", title, remedy, "kubernetes", judge, ("master",), "site", requirement, good, also
+    return _check(
+        id_,
+        title,
+        ("kubernetes",),
+        judge,
+        scope="site",
+        remedy=remedy,
+        requirement=requirement,
+        good=good,
+        also=also,
     )
 
 
 CHECKS = (
-    Check(
+    _check(
         "kube-servers",
-        "kubernetes",
         "an API server, controller-manager or scheduler that is unhealthy",
-        "`journalctl -u SERVER -e` on that master; where etcd is the reason, see the topic etcd.",
-        "servers",
+        ("servers",),
         _servers,
-        ("master",),
+        remedy="`journalctl -u SERVER -e` on that master; where etcd is the reason, see the topic etcd.",
         requirement="K2",
         good="all three answer",
     ),
@@ -167,16 +178,15 @@ CHECKS = (
         "I7",
         "all of one version",
     ),
-    Check(
+    _check(
         "api-timeouts",
-        "kubernetes",
         "a proxy before the API that ends silent connections: watches of every kind end before their time",
-        "Set `timeout client` and `timeout server` of haproxy to hours (`avadm apply masters` writes 4h). That watches of custom "
+        ("haproxy",),
+        _timeouts,
+        remedy="Set `timeout client` and `timeout server` of haproxy to hours (`avadm apply masters` writes "
+        "4h). That watches of custom "
         "resources alone end after 60 to 120 s is no proxy's doing: the API servers of these versions end those themselves, "
         "built-in kinds after 30 to 60 minutes. A client sets timeoutSeconds and resumes from its last resourceVersion.",
-        "haproxy",
-        _timeouts,
-        ("master",),
         requirement="K10",
         good="silent connections live for long; watches of custom resources end after 60 to 120 s by the API server's own doing",
     ),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.findings import Finding
 
 URL = "https://127.0.0.1:10261/review"
 """Each API server asks the one on its own node."""
@@ -82,7 +84,7 @@ PLUGINS = {
 """Admission plug-ins that guard, to what is open without them."""
 
 
-def _asked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _asked(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for name, (policy, selector, pairs, open_) in WEBHOOKS.items():
         found = data["webhooks"].get(name)
         if found is None:
@@ -120,7 +122,7 @@ def _covered(rules: Any, operation: str, resource: str) -> bool:
     return any(all({"*", value} & set(rule.get(key) or ()) for key, value in asked) for rule in rules)
 
 
-def _policy(policies: Any) -> Iterator[Trouble]:
+def _policy(policies: Any) -> Iterator[Finding]:
     if POLICY not in policies:
         yield bad(f"there is no PodSecurityPolicy {POLICY}: no tenant's pod is made any more", "cluster")
         return
@@ -137,14 +139,14 @@ def _policy(policies: Any) -> Iterator[Trouble]:
         yield bad(f"the PodSecurityPolicy {POLICY} allows {', '.join(given)}: {OPEN_PODS}", "cluster")
 
 
-def _hosts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _hosts(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for host, (owner, *others) in sorted(data["shared_hosts"].items()):
         namespace = owner.partition("/")[0]
         ignored = [name for name in others if name.partition("/")[0] != namespace]
         yield warn(f"host {host} is served for {owner} alone, not for {', '.join(ignored)}", "cluster")
 
 
-def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     flags = data["flags"].get("kube-apiserver")
     if flags is None:
         yield unknown("kube-apiserver cannot be looked at: no such process")
@@ -155,43 +157,38 @@ def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield bad(f"kube-apiserver runs without --admission-control {name}: {open_}")
 
 
+_check = partial(Check, roles=("master",), topic="admission", requirement="I7")
+
+
 CHECKS = (
-    Check(
+    _check(
         "admission-webhooks",
-        "admission",
         "a webhook of avadm-admission or the policy of pods that is gone or weaker than it was registered",
-        "Bring every master up, then `avadm apply masters`: it registers them once each master has an avadm-admission that "
-        "answers. Find who changed it: the audit log of the API servers.",
-        "admission",
+        ("admission",),
         _asked,
-        ("master",),
-        "site",
-        "I7",
-        "registered as wanted",
+        scope="site",
+        remedy="Bring every master up, then `avadm apply masters`: it registers them once each master has an "
+        "avadm-admission that "
+        "answers. Find who changed it: the audit log of the API servers.",
+        good="registered as wanted",
     ),
-    Check(
+    _check(
         "ingress-hosts",
-        "admission",
         "a host that Ingresses of two namespaces name: the ingress serves the oldest one's",
-        "Delete the host from the Ingress that must not have it. Administrators who share a host between namespaces "
-        "set the annotation traefik.ingress.kubernetes.io/router.priority on each Ingress.",
-        "admission",
+        ("admission",),
         _hosts,
-        ("master",),
-        "site",
-        "I7",
-        "each host in one namespace",
+        scope="site",
+        remedy="Delete the host from the Ingress that must not have it. Administrators who share a host between namespaces "
+        "set the annotation traefik.ingress.kubernetes.io/router.priority on each Ingress.",
+        good="each host in one namespace",
     ),
-    Check(
+    _check(
         "admission-plugins",
-        "admission",
         "an API server that runs without an admission plug-in that guards",
-        "`avadm apply masters` writes the flag and restarts it; kube_apiserver_admission and kube_apiserver_extra_args "
-        "of the site may have taken it out.",
-        "defences",
+        ("defences",),
         _plugins,
-        ("master",),
-        requirement="I7",
+        remedy="`avadm apply masters` writes the flag and restarts it; kube_apiserver_admission and kube_apiserver_extra_args "
+        "of the site may have taken it out.",
         good="all plug-ins that guard are on",
     ),
 )

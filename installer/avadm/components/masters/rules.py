@@ -36,30 +36,15 @@ def quorums(draft: Draft) -> Iterator[Finding]:
     """Numbers of etcd members and masters are odd, and one of them is not enough to lose any."""
     if not draft.whole("roles"):
         return
-    reasons = {
-        "etcd": "An even number of etcd members survives no more losses than one fewer.",
-        "master": "Masters come in odd numbers.",
-    }
-    for role, reason in reasons.items():
+    for role in ("etcd", "master"):
         nodes = draft.site.with_role(role)
         names = f"{len(nodes)}: {', '.join(n.name for n in nodes)}"
         if nodes and len(nodes) % 2 == 0:
-            yield draft.error("quorum-even", NODES, reason, names, f"{QUORUM} {role}", "Add or remove one.")
+            yield draft.finding(f"quorum-even-{role}", NODES, names, f"{QUORUM} {role}")
         elif len(nodes) == 1:
-            yield draft.warning(
-                "quorum-single",
-                NODES,
-                "The loss of the one etcd member stops Kubernetes."
-                if role == "etcd"
-                else "While the one master is down, nothing of Kubernetes can be changed.",
-                names,
-                f"3 or 5 {role}",
-                f"Give the role {role} to two more nodes.",
-            )
+            yield draft.finding(f"quorum-single-{role}", NODES, names, f"3 or 5 {role}")
         elif len(nodes) > 7:
-            yield draft.warning(
-                "quorum-large", NODES, "Every member slows every write.", len(nodes), f"3 or 5 {role}"
-            )
+            yield draft.finding("quorum-large", NODES, len(nodes), f"3 or 5 {role}")
 
 
 def copies(draft: Draft) -> Iterator[Finding]:
@@ -68,13 +53,11 @@ def copies(draft: Draft) -> Iterator[Finding]:
         return
     members = draft.site.with_role("etcd")
     if len(members) == 1 and not etcd_copies(draft.site):
-        yield draft.warning(
+        yield draft.finding(
             "etcd-copies",
             NODES,
-            "Snapshots of etcd lie on the node of its one member alone: with that disk Kubernetes is lost.",
             f"1 etcd: {members[0].name}, and no object store into which they are copied",
             "3 or 5 etcd, or components.object_store with rgw nodes or with external.etcd_copies",
-            "Give the role etcd to two more nodes, add an object store, or copy them to another machine yourself.",
         )
 
 
@@ -85,24 +68,25 @@ def together(draft: Draft) -> Iterator[Finding]:
     for i, node in draft.nodes("roles"):
         for role, needed in homes.items():
             if role in node.roles and not set(needed) & set(node.roles):
-                yield draft.error(
+                yield draft.finding(
                     "role-alone",
                     ("nodes", i, "roles"),
-                    f"{node.name} has the role {role}, but is not {' or '.join(needed)}.",
                     ", ".join(node.roles),
                     f"{role} and {' or '.join(needed)}",
-                    f"Add the role {needed[-1]}, or remove {role}.",
-                    node.name,
+                    host=node.name,
+                    name=node.name,
+                    role=role,
+                    names=" or ".join(needed),
+                    value=needed[-1],
                 )
         if {"ingress", "master"} <= set(node.roles) and draft.site.network.api_vip is not None:
-            yield draft.error(
+            yield draft.finding(
                 "roles-apart",
                 ("nodes", i, "roles"),
-                f"{node.name} would keep two virtual addresses, the API's and the ingress'.",
                 ", ".join(node.roles),
                 "ingress or master",
-                "Give the role ingress to other workers.",
-                node.name,
+                host=node.name,
+                name=node.name,
             )
 
 
@@ -110,34 +94,30 @@ def gpus(draft: Draft) -> Iterator[Finding]:
     """GPU nodes say which GPUs they have, and nobody else does."""
     for i, node in draft.nodes("roles", "gpus"):
         if "gpu" in node.roles and node.gpus is None:
-            yield draft.error(
+            yield draft.finding(
                 "gpus-missing",
                 ("nodes", i),
-                f"{node.name} has the role gpu, but does not say which GPUs.",
                 "nothing",
                 "gpus: {count: 8, model: tesla-v100}",
-                "Add gpus.",
-                node.name,
+                host=node.name,
+                name=node.name,
             )
         elif node.gpus is not None and "gpu" not in node.roles:
-            yield draft.error(
+            yield draft.finding(
                 "gpus-unused",
                 ("nodes", i, "gpus"),
-                f"{node.name} has GPUs, but not the role gpu that makes them usable.",
                 ", ".join(node.roles) or "no role",
                 "the role gpu",
-                "Add the role gpu, or remove gpus.",
-                node.name,
+                host=node.name,
+                name=node.name,
             )
     workers = draft.site.with_role("worker")
     if draft.site.components.kubernetes.gpu_taint and workers and all("gpu" in n.roles for n in workers):
-        yield draft.error(
+        yield draft.finding(
             "gpu-taint-everywhere",
             ("components", "kubernetes", "gpu_taint"),
-            "Pods that ask for no GPU would run nowhere.",
             "each worker has the role gpu",
             "a worker without it",
-            "Add a worker without GPUs, or remove gpu_taint.",
         )
 
 
@@ -152,24 +132,17 @@ def virtual_addresses(draft: Draft) -> Iterator[Finding]:
             continue
         if vip is None:
             if draft.has(role):
-                yield draft.error(
+                yield draft.finding(
                     "vip-missing",
                     ("network",),
-                    f"There are nodes with the role {role}, but no virtual address for them.",
                     f"no {key}",
                     f"{key}: a free address of {net.management}",
-                    f"Add network.{key}.",
+                    role=role,
+                    key=key,
                 )
             continue
         if not draft.has(role):
-            yield draft.warning(
-                "vip-unused",
-                path,
-                f"Nobody holds this address: no node has the role {role}.",
-                vip,
-                f"at least 1 {role}",
-                f"Give a node the role {role}, or remove {key}.",
-            )
+            yield draft.finding("vip-unused", path, vip, f"at least 1 {role}", role=role, key=key)
         yield from free(draft, path, vip, others)
         others.setdefault(vip, f"network.{key}, {draft.where(path)}")
 
@@ -192,13 +165,11 @@ def load_balancer(draft: Draft) -> Iterator[Finding]:
         return
     size = int(pool.last) - int(pool.first) + 1
     if not 1 <= size <= RANGE:
-        yield draft.error(
-            "load-balancer-range",
+        yield draft.finding(
+            "load-balancer-range" if size < 1 else "load-balancer-range-large",
             path,
-            "This is no range of addresses." if size < 1 else "This range is too large.",
             f"{pool.first} to {pool.last}",
             f"first up to last, at most {quantity(RANGE, 'address', 'addresses')}",
-            "Correct first or last.",
         )
         return
     for key, address in (("first", pool.first), ("last", pool.last)):
@@ -209,22 +180,12 @@ def load_balancer(draft: Draft) -> Iterator[Finding]:
             others.setdefault(vip, f"network.{name}, {draft.where(('network', name))}")
     for address in pool.addresses():
         if address in others:
-            yield draft.error(
-                "load-balancer-taken",
-                path,
-                "An address of this range is somebody else's.",
-                f"{address}: {others[address]}",
-                "addresses that nobody has",
-                "Choose another range.",
+            yield draft.finding(
+                "load-balancer-taken", path, f"{address}: {others[address]}", "addresses that nobody has"
             )
     if pool.by == "avadm" and draft.whole("roles") and not draft.has("ingress"):
-        yield draft.error(
-            "load-balancer-nobody",
-            path,
-            "Nobody announces these addresses: no node has the role ingress.",
-            "0 ingress",
-            "at least 1 ingress, better 2, or by: metallb",
-            "Give workers the role ingress.",
+        yield draft.finding(
+            "load-balancer-nobody", path, "0 ingress", "at least 1 ingress, better 2, or by: metallb"
         )
 
 
@@ -234,23 +195,11 @@ def free(draft: Draft, path: KeyPath, vip: IPv4Address, others: dict[IPv4Address
     if draft.ok("network", "management") and (
         vip not in subnet or vip in (subnet.network_address, subnet.broadcast_address)
     ):
-        yield draft.error(
-            "vip-outside",
-            path,
-            "A virtual address is one that a machine of the management subnet could have.",
-            vip,
-            f"{subnet.network_address + 1} to {subnet.broadcast_address - 1}",
-            "Choose a free address of the subnet.",
+        yield draft.finding(
+            "vip-outside", path, vip, f"{subnet.network_address + 1} to {subnet.broadcast_address - 1}"
         )
     elif vip in others:
-        yield draft.error(
-            "vip-taken",
-            path,
-            "This address is somebody else's.",
-            f"{vip}: {others[vip]}",
-            "an address that nobody has",
-            "Choose a free address of the subnet.",
-        )
+        yield draft.finding("vip-taken", path, f"{vip}: {others[vip]}", "an address that nobody has")
 
 
 def registry(draft: Draft) -> Iterator[Finding]:
@@ -260,24 +209,18 @@ def registry(draft: Draft) -> Iterator[Finding]:
         return
     path: KeyPath = ("components", "kubernetes", "registry_storage")
     if draft.ok("components", "ceph") and draft.site.components.ceph.filesystem is None:
-        yield draft.error(
-            "registry-storage",
-            path,
-            "There is no shared file system.",
-            "filesystem: null",
-            "components.ceph.filesystem, or disk",
-            "Write disk, or give ceph a file system.",
+        yield draft.finding(
+            "registry-storage", path, "filesystem: null", "components.ceph.filesystem, or disk"
         )
     for i, node in draft.nodes("roles"):
         if "registry" in node.roles and "client" not in node.roles:
-            yield draft.error(
-                "registry-storage",
+            yield draft.finding(
+                "registry-storage-mount",
                 ("nodes", i, "roles"),
-                f"{node.name} has the registry, but does not mount the shared file system that is to keep its images.",
                 ", ".join(node.roles),
                 "registry and client",
-                "Add the role client.",
-                node.name,
+                host=node.name,
+                name=node.name,
             )
 
 
@@ -287,20 +230,13 @@ def registries(draft: Draft) -> Iterator[Finding]:
     if not draft.ok(*path):
         return
     named = draft.site.components.kubernetes.registries
-    yield from draft.twice(
-        "registry-name", "The registry", (((*path, i, "name"), r.name, None) for i, r in enumerate(named))
-    )
+    yield from draft.twice("registry-name", (((*path, i, "name"), r.name, None) for i, r in enumerate(named)))
     if not draft.whole("roles") or not draft.site.with_role("registry"):
         return
     for i, one in enumerate(named):
         if one.name.partition(":")[0] == registry_name(draft.site):
-            yield draft.error(
-                "registry-name",
-                (*path, i, "name"),
-                "This is the name of the site's own registry.",
-                one.name,
-                "a registry that others run",
-                "Remove it: nodes know their own.",
+            yield draft.finding(
+                "registry-name-own", (*path, i, "name"), one.name, "a registry that others run"
             )
 
 

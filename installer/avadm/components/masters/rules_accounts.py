@@ -35,16 +35,14 @@ Former ones are in certificates of before, which are good until they run out: an
 def names(draft: Draft) -> Iterator[Finding]:
     """Names are unique, and no part of the cluster has them."""
     seen = [((*path, "name"), account.name, None) for path, account in _accounts(draft, "name")]
-    yield from draft.twice("account-twice", "The account", seen)
+    yield from draft.twice("account-twice", seen)
     for path, account in _accounts(draft, "name"):
         if account.name in OWN_USERS or account.name.startswith("kube-"):
-            yield draft.error(
+            yield draft.finding(
                 "account-reserved",
                 (*path, "name"),
-                "A part of the cluster has this name.",
                 account.name,
                 f"no name that begins with kube-, none of {', '.join(sorted(OWN_USERS))}",
-                "Choose another name.",
             )
 
 
@@ -52,36 +50,28 @@ def namespaces(draft: Draft) -> Iterator[Finding]:
     """Tenants have namespaces of users', the other roles work in all of them."""
     for path, account in _accounts(draft, "role", "namespaces"):
         if account.role == "tenant" and not account.namespaces:
-            yield draft.error(
-                "account-namespaces",
-                path,
-                f"The tenant {account.name} may work nowhere.",
-                "no namespaces",
-                "at least one namespace",
-                "Add namespaces.",
+            yield draft.finding(
+                "account-namespaces", path, "no namespaces", "at least one namespace", name=account.name
             )
         elif account.role != "tenant" and account.namespaces:
-            yield draft.error(
-                "account-namespaces",
+            yield draft.finding(
+                "account-namespaces-role",
                 (*path, "namespaces"),
-                f"The role {account.role} holds in all namespaces.",
                 ", ".join(account.namespaces),
                 "no namespaces, or the role tenant",
-                "Remove namespaces, or choose the role tenant.",
+                role=account.role,
             )
         seen = [((*path, "namespaces", i), n, None) for i, n in enumerate(account.namespaces)]
-        yield from draft.twice("account-namespace-twice", "The namespace", seen)
+        yield from draft.twice("account-namespace-twice", seen)
         for i, name in enumerate(account.namespaces):
             # Who writes in `default` can replace the Service `kubernetes`, by which pods know the API. AVA believes what is
             # in its own namespaces.
             if name == "default" or name.startswith(("kube-", "ava-")):
-                yield draft.error(
+                yield draft.finding(
                     "account-namespace",
                     (*path, "namespaces", i),
-                    "This namespace is the cluster's own.",
                     name,
                     "a namespace that is not default and does not begin with kube- or ava-",
-                    "Choose another namespace.",
                 )
 
 
@@ -89,13 +79,11 @@ def used(draft: Draft) -> Iterator[Finding]:
     """Accounts are for a cluster that there is."""
     accounts = draft.site.components.kubernetes.accounts
     if accounts and draft.ok(*ACCOUNTS) and draft.whole("roles") and not draft.has("master"):
-        yield draft.warning(
+        yield draft.finding(
             "accounts-unused",
             ACCOUNTS,
-            "There is no Kubernetes: no node has the role master.",
             quantity(len(accounts), "account"),
             "1, 3 or 5 master, or no accounts",
-            "Give nodes the roles of Kubernetes, or remove accounts.",
         )
 
 

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, warn
+from avadm.findings import Finding
 
 QUIET = ("none", "info", "")
 SHOWN = 30
 
 
-def _targets(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _targets(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     # A pod asks to be scraped by itself: one that does not answer is its owner's.
     down = [row for row in data["down"] if row[0] != "pods"]
     for job, instance, error in down[:SHOWN]:
         yield warn(f"{job} of {instance}: {error}")
 
 
-def _alerts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _alerts(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for a in data["firing"][:SHOWN]:
         if a["severity"] not in QUIET:
             text = f"{a['name']}: {a['summary']}"
             yield (bad if a["severity"] == "critical" else warn)(text, a["node"] or "cluster", a["remedy"])
 
 
-def _own(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _own(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     own = data["own"]
     for name, value in sorted(own.items()):
         if name.endswith("_total") and value > 0:
@@ -38,58 +40,50 @@ def _own(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         )
 
 
-def _replicas(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _replicas(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     able = [n.name for n in s.site.with_role("prometheus")]
     deaf = [n for n in able if s.part(n, "prometheus") is None]
     if len(able) > 1 and len(able) - len(deaf) == 1:
         yield bad(f"only {len(able) - len(deaf)} of {len(able)} answers", ", ".join(deaf))
 
 
+_check = partial(Check, roles=("prometheus",), topic="monitoring", requirement="I2")
+
+
 CHECKS = (
-    Check(
+    _check(
         "prometheus-targets",
-        "monitoring",
         "something that Prometheus does not reach",
-        "Look at that service on its node (`systemctl status`), and try `curl` on its port from the Prometheus node.",
-        "prometheus",
-        _targets,
         ("prometheus",),
-        requirement="I2",
+        _targets,
+        remedy="Look at that service on its node (`systemctl status`), and try `curl` on its port from the Prometheus node.",
         good="every target is up",
     ),
-    Check(
+    _check(
         "alerts",
-        "monitoring",
         "an alert that fires",
-        "docs/reference/generated/alerts.md has the remedy of each alert.",
-        "prometheus",
-        _alerts,
         ("prometheus",),
+        _alerts,
         scope="site",
-        requirement="I2",
+        remedy="docs/reference/generated/alerts.md has the remedy of each alert.",
         good="no warning, nothing critical",
     ),
-    Check(
+    _check(
         "prometheus-storage",
-        "monitoring",
         "trouble with Prometheus' own database or configuration",
-        "See its log and the space on its disk; where data is damaged, move it away and let it start again: its twin has them.",
-        "prometheus",
-        _own,
         ("prometheus",),
-        requirement="I2",
+        _own,
+        remedy="See its log and the space on its disk; where data is damaged, move it away and let it start "
+        "again: its twin has them.",
         good="whole",
     ),
-    Check(
+    _check(
         "prometheus-replicas",
-        "monitoring",
         "only one Prometheus replica runs",
-        "`systemctl start prometheus` on the other, and read its log.",
-        "prometheus",
-        _replicas,
         ("prometheus",),
+        _replicas,
         scope="site",
-        requirement="I2",
+        remedy="`systemctl start prometheus` on the other, and read its log.",
         good="as many as the site file has",
     ),
 )

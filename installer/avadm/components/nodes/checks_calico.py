@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 FREE_WARN = 0.1
@@ -15,7 +17,7 @@ LEAKED, LEAKED_SHARE = 16, 0.25
 """Addresses more than pods: what is on its way, and what is no pod's (tunnels, ingress), is less."""
 
 
-def _exhausted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _exhausted(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     pools = {p: numbers for p, numbers in data["pools"].items() if p != s.site.tunnels}
     for pool, (total, used) in sorted(pools.items()):
         own = {b: v for b, v in data["blocks"].items() if _inside(b, pool)}
@@ -43,7 +45,7 @@ def _without(s: Snapshot, blocks: int) -> int:
     return max(0, len(s.site.with_role("master", "worker")) - blocks)
 
 
-def _leaked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _leaked(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     kube = s.first("kubernetes")
     if kube is None:
         yield unknown("Kubernetes could not be asked how many pods have an address", "cluster")
@@ -54,7 +56,7 @@ def _leaked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn(f"{quantity(used, 'address', 'addresses')} taken, by {quantity(pods, 'pod')}", "cluster")
 
 
-def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if s.site.pods and data["pools"] and s.site.pods not in data["pools"]:
         yield bad(
             f"no pool is {s.site.pods}, the site file's network of pods (there is {', '.join(sorted(data['pools']))})",
@@ -62,7 +64,7 @@ def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         )
 
 
-def _tunnels(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _tunnels(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if not s.site.tunnels:
         return
     if s.site.tunnels not in data["pools"]:
@@ -75,7 +77,7 @@ def _tunnels(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield bad(f"the tunnel's address is {address}, outside {network}", name)
 
 
-def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if not data["ready"]:
         words = data["said"].rpartition("calico/node is not ready: ")[2]
         bgp = "BGP" in words
@@ -87,7 +89,7 @@ def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad(words or "calico-node does not answer", remedy=remedy)
 
 
-def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if not data["folder"]:
         yield bad("/opt/cni/bin is missing")
         return
@@ -100,12 +102,12 @@ def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad(f"missing in /opt/cni/bin: {', '.join(missing)}")
 
 
-def _lock(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _lock(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["lock_is_folder"]:
         yield bad("/run/xtables.lock is a folder: kube-proxy writes no rules of Services")
 
 
-def _dns(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _dns(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for address, reply in sorted(data.items()):
         if reply != "ok":
             yield bad(f"{address} does not tell the API's name: {reply}")
@@ -114,10 +116,22 @@ def _dns(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 KUBE = ("master", "worker")
 
 
+_check = partial(Check, topic="network")
+
+
 def _addresses(id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str) -> Check:
     also = ("kubernetes",)
-    return Check(
-        id_, "network", title, remedy, "calico_pool", judge, ("master",), "site", requirement, good, also
+    return _check(
+        id_,
+        title,
+        ("calico_pool",),
+        judge,
+        roles=("master",),
+        scope="site",
+        remedy=remedy,
+        requirement=requirement,
+        good=good,
+        also=also,
     )
 
 
@@ -158,48 +172,44 @@ CHECKS = (
         "K4",
         "each in network.tunnels, or no tunnels",
     ),
-    Check(
+    _check(
         "calico-ready",
-        "network",
         "felix or bird of a node that is not ready, BGP sessions that are down",
-        "`journalctl -u calico-node -e` there.",
-        "calico",
+        ("calico",),
         _ready,
-        KUBE,
+        roles=KUBE,
+        remedy="`journalctl -u calico-node -e` there.",
         requirement="K4",
         good="felix and all BGP sessions",
     ),
-    Check(
+    _check(
         "cni-plugins",
-        "network",
         "a CNI plugin that is missing, or no configuration",
-        "`avadm apply nodes` puts plug-ins and configuration there again.",
-        "cni",
+        ("cni",),
         _plugins,
-        KUBE,
+        roles=KUBE,
+        remedy="`avadm apply nodes` puts plug-ins and configuration there again.",
         requirement="K12",
         good="all that the configuration names, and loopback",
     ),
-    Check(
+    _check(
         "xtables-lock",
-        "network",
         "the iptables lock is a directory",
-        "`rmdir /run/xtables.lock && touch /run/xtables.lock && systemctl restart kube-proxy calico-node` there.",
-        "cni",
+        ("cni",),
         _lock,
-        KUBE,
+        roles=KUBE,
+        remedy="`rmdir /run/xtables.lock && touch /run/xtables.lock && systemctl restart kube-proxy calico-node` there.",
         requirement="K2",
         good="a file",
     ),
-    Check(
+    _check(
         "dns",
-        "network",
         "a cluster DNS that does not answer, or not through its Service",
-        "`journalctl -u coredns -e` on the dns nodes; where those answer and the Service's address does "
-        "not, `journalctl -u kube-proxy -e` here.",
-        "dns",
+        ("dns",),
         _dns,
-        ("dns", "worker"),
+        roles=("dns", "worker"),
+        remedy="`journalctl -u coredns -e` on the dns nodes; where those answer and the Service's address does "
+        "not, `journalctl -u kube-proxy -e` here.",
         requirement="I5",
         good="the API's name is told",
     ),

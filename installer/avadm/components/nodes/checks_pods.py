@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, warn
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 SHOWN = 20
@@ -20,7 +22,7 @@ def _name(pod: Any) -> str:
     return f"{pod['namespace']}/{pod['name']}" + (f" on {pod['node']}" if pod["node"] else "")
 
 
-def _pending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _pending(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     waits = [
         p
         for p in data["pods"]
@@ -38,7 +40,7 @@ def _pending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn(text, _name(pod))
 
 
-def _crashing(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _crashing(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for pod in [p for p in data["pods"] if p["waiting"] in CRASHES][:SHOWN]:
         yield warn(
             f"{pod['waiting']}, started again {quantity(pod['restarts'], 'time')}: {pod['message']}",
@@ -46,12 +48,12 @@ def _crashing(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         )
 
 
-def _images(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _images(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for pod in [p for p in data["pods"] if p["waiting"] in IMAGES][:SHOWN]:
         yield warn(f"{pod['waiting']}: {pod['message']}", _name(pod))
 
 
-def _evicted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _evicted(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for pod in [p for p in data["pods"] if p["reason"] == "Evicted"][:SHOWN]:
         yield warn(f"evicted: {pod['message']}", _name(pod))
     for reason in ("EvictionThresholdMet", "FreeDiskSpaceFailed", "ImageGCFailed"):
@@ -60,19 +62,19 @@ def _evicted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield bad(f"{reason}: {event['message']}", event["object"])
 
 
-def _killed(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _killed(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for pod in [p for p in data["pods"] if p["killed"]][:SHOWN]:
         yield warn(
             f"killed at its memory limit, started again {quantity(pod['restarts'], 'time')}", _name(pod)
         )
 
 
-def _ending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _ending(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for pod in [p for p in data["pods"] if p["late_s"] > LATE_S][:SHOWN]:
         yield warn(f"it should have ended {pod['late_s']} s ago", _name(pod))
 
 
-def _mounts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _mounts(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for reason in ("FailedMount", "FailedAttachVolume"):
         if reason in data["events"]:
             event = data["events"][reason]
@@ -81,7 +83,7 @@ def _mounts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             )
 
 
-def _signals(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _signals(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for c in data["deaf"][:SHOWN]:
         yield warn(
             f"its first process `{c['command']}` takes no SIGTERM: a stop takes the whole grace period",
@@ -89,8 +91,21 @@ def _signals(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         )
 
 
+_check = partial(Check, topic="pods")
+
+
 def _pods(id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str) -> Check:
-    return Check(id_, "pods", title, remedy, "kubernetes", judge, ("master",), "site", requirement, good)
+    return _check(
+        id_,
+        title,
+        ("kubernetes",),
+        judge,
+        roles=("master",),
+        scope="site",
+        remedy=remedy,
+        requirement=requirement,
+        good=good,
+    )
 
 
 CHECKS = (
@@ -154,14 +169,13 @@ CHECKS = (
         "K7",
         "every volume was mounted",
     ),
-    Check(
+    _check(
         "pod-signals",
-        "pods",
         "a container whose first process passes on no signals, so that a stop takes 30 s",
-        "Start it under an init (tini as the image's entrypoint), or end the shell script with `exec PROGRAM`.",
-        "containers",
+        ("containers",),
         _signals,
-        ("master", "worker"),
+        roles=("master", "worker"),
+        remedy="Start it under an init (tini as the image's entrypoint), or end the shell script with `exec PROGRAM`.",
         requirement="K9",
         good="first processes take SIGTERM",
     ),

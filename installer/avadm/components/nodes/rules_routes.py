@@ -32,23 +32,14 @@ def reflectors(draft: Draft) -> Iterator[Finding]:
     homes = {n.name for n in draft.site.nodes if {"master", "worker"} & set(n.roles)}
     for i, name in enumerate(names):
         if name not in homes or name in names[:i]:
-            yield draft.error(
+            yield draft.finding(
                 "route-reflector",
                 (*path, i),
-                "A route reflector is a node of Kubernetes, named once.",
                 name,
                 ", ".join(sorted(homes)) or "a node with the role master or worker",
-                "Name a master or a worker.",
             )
     if len(names) == 1 and len(homes) > 1:
-        yield draft.warning(
-            "route-reflector-single",
-            path,
-            "While the one route reflector is down, no node learns of new routes, and all lose the old ones.",
-            names[0],
-            "2 or 3 reflectors",
-            "Name another one, best in another rack.",
-        )
+        yield draft.finding("route-reflector-single", path, names[0], "2 or 3 reflectors")
 
 
 def peers(draft: Draft) -> Iterator[Finding]:
@@ -61,26 +52,20 @@ def peers(draft: Draft) -> Iterator[Finding]:
     for i, peer in enumerate(draft.site.network.bgp.peers):
         path: KeyPath = (*BGP, "peers", i)
         if peer.address in others:
-            yield draft.error(
+            yield draft.finding(
                 "bgp-peer",
                 path,
-                "A peer is a switch or router of the site, named once.",
                 f"{peer.address}: {others[peer.address]}",
                 "an address that no node and no other peer has",
-                "Correct the address.",
             )
         others[peer.address] = f"another peer, {draft.where(path)}"
         for kind, named, known in (("node", peer.nodes, homes), ("rack", peer.racks, racks)):
             for name in sorted(set(named) - known):
-                yield draft.error(
-                    "bgp-peer",
+                yield draft.finding(
+                    f"bgp-peer-{kind}",
                     path,
-                    f"This {kind} has no master and no worker that could speak to the peer."
-                    if kind == "rack"
-                    else "This is no node that has routes of pods.",
                     name,
                     ", ".join(sorted(known)) or "a node with the role master or worker",
-                    f"Name another {kind}, or none for all nodes.",
                 )
 
 
@@ -97,13 +82,8 @@ def reached(draft: Draft) -> Iterator[Finding]:
         if not any(n.name in p.nodes or n.rack in p.racks or not (p.nodes or p.racks) for p in net.bgp.peers)
     ]
     if alone:
-        yield draft.error(
-            "bgp-nobody",
-            (*BGP, "mesh"),
-            "Nobody tells these nodes the routes of pods.",
-            ", ".join(alone),
-            "a peer or a route reflector for each node",
-            "Name peers of these nodes or racks, or network.route_reflectors, or remove mesh.",
+        yield draft.finding(
+            "bgp-nobody", (*BGP, "mesh"), ", ".join(alone), "a peer or a route reflector for each node"
         )
 
 
@@ -115,23 +95,14 @@ def racks(draft: Draft) -> Iterator[Finding]:
         return
     if net.rack_prefix is None:
         if net.ipip != "never":
-            yield draft.error(
-                "ipip-one-subnet",
-                ("network", "ipip"),
-                "All nodes are in one subnet, so nothing would ever be wrapped.",
-                net.ipip,
-                "never, or rack_prefix",
-                "Say how long the prefix of one rack's subnet is, or remove ipip.",
-            )
+            yield draft.finding("ipip-one-subnet", ("network", "ipip"), net.ipip, "never, or rack_prefix")
         return
     if net.rack_prefix <= net.management.prefixlen:
-        yield draft.error(
+        yield draft.finding(
             "rack-prefix",
             path,
-            "A rack's subnet is a part of the management subnet.",
             f"/{net.rack_prefix} of {net.management}",
             f"longer than /{net.management.prefixlen}",
-            "Correct it, or remove it where all nodes share one segment.",
         )
         return
     subnets: dict[str, set[IPv4Network]] = defaultdict(set)
@@ -139,23 +110,11 @@ def racks(draft: Draft) -> Iterator[Finding]:
         subnets[node.rack].add(subnet(draft.site, node))
     for rack, found in sorted(subnets.items()):
         if len(found) > 1:
-            yield draft.error(
-                "rack-prefix",
-                path,
-                f"The nodes of {rack} are in several subnets.",
-                ", ".join(map(str, sorted(found))),
-                "one for each rack",
-                "Correct the addresses, the racks, or rack_prefix.",
+            yield draft.finding(
+                "rack-prefix-split", path, ", ".join(map(str, sorted(found))), "one for each rack", rack=rack
             )
     if len(set().union(*subnets.values())) > 1 and net.ipip == "never" and not net.bgp.peers:
-        yield draft.error(
-            "rack-routes",
-            path,
-            "The routers between the racks do not know the way to pods.",
-            "ipip: never, no network.bgp.peers",
-            "either",
-            "Let nodes tell the switches their routes (network.bgp.peers), or write ipip: cross_subnet.",
-        )
+        yield draft.finding("rack-routes", path, "ipip: never, no network.bgp.peers", "either")
 
 
 def tunnels(draft: Draft) -> Iterator[Finding]:
@@ -165,22 +124,15 @@ def tunnels(draft: Draft) -> Iterator[Finding]:
         return
     wanted = len(speakers(draft.site))
     if net.tunnels is None:
-        yield draft.error(
-            "tunnels",
-            ("network", "ipip"),
-            "The nodes' tunnels have no addresses of their own.",
-            "no network.tunnels",
-            f"a subnet with {wanted} addresses or more",
-            "Set network.tunnels to a range that nothing else uses, e.g. a /24.",
+        yield draft.finding(
+            "tunnels", ("network", "ipip"), "no network.tunnels", f"a subnet with {wanted} addresses or more"
         )
     elif net.tunnels.num_addresses < wanted:
-        yield draft.error(
-            "tunnels",
+        yield draft.finding(
+            "tunnels-few",
             ("network", "tunnels"),
-            "There are more masters and workers than tunnel addresses.",
             f"{net.tunnels}: {net.tunnels.num_addresses} for {quantity(wanted, 'node')}",
             "one for each",
-            "Choose a larger range.",
         )
 
 
@@ -201,13 +153,12 @@ def shared(draft: Draft) -> Iterator[Finding]:
             if address is not None and address not in subnet(draft.site, n)
         ]
         if away:
-            yield draft.error(
+            yield draft.finding(
                 "vip-other-rack",
                 path,
-                f"Nodes with the role {role} that shall hold this address are in another rack's subnet.",
                 f"{address}: {', '.join(away)}",
                 f"in one /{net.rack_prefix} with it",
-                f"Give the role {role} to nodes of one rack, and take an address of its subnet.",
+                role=role,
             )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.inventory.model import RenderContext, Variables
 from avadm.site.model import Site
 
@@ -27,13 +27,13 @@ def render(given: RenderContext, out: Variables) -> None:
 def require(site: Site, held: Mapping[str, str]) -> None:
     """Raise AvadmError where the vault does not hold the password of a registry's user."""
     found = [
-        Finding(
-            check="registry-password-missing",
-            what=f"The vault does not hold the password of {r.user} at {r.name}.",
+        finding(
+            "registry-password-missing",
             where=f"components.kubernetes.registries.{i}.password",
             found=f"no {r.password}",
             wanted=f"a variable {r.password} in the vault",
-            remedy="Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+            user=r.user,
+            name=r.name,
         )
         for i, r in enumerate(site.components.kubernetes.registries)
         if r.user and site.with_role("master") and not held.get(r.password)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.checks.metric_age import late
 from avadm.components.objects.component import GATEWAY
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.metric_age import late
-from avadm.doctor.model import Snapshot
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 FULL = 0.9
@@ -27,12 +29,12 @@ def _words(answer: Any) -> str:
     return f"{answer['url']}: {answer['said'] or 'HTTP ' + str(answer['status'])}"
 
 
-def _gateway(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _gateway(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if wrong := _words(data["gateway"]):
         yield bad(wrong)
 
 
-def _address(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _address(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["address"] is None or not (wrong := _words(data["address"])):
         return
     reports = [found for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects")) is not None]
@@ -43,7 +45,7 @@ def _address(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad(f"{wrong}; no gateway answers at its own address either", remedy=_GATEWAY_REMEDY)
 
 
-def _quota(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _quota(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     reports = [found["usage"] for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects"))]
     fresh = [usage for usage in reports if usage["age_s"] is not None and not late(usage, LATE_S)]
     if not fresh:
@@ -59,7 +61,7 @@ def _quota(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
                 yield warn(f"{has:.0f} of {limit:.0f} {kind}, {has / limit:.0%}", f"user {user}")
 
 
-def _usage(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _usage(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if words := late(data["usage"], LATE_S):
         yield warn(f"figures of what users have: {words}")
 
@@ -68,52 +70,44 @@ _GATEWAY_REMEDY = (
     "`journalctl -u 'ceph-radosgw@*' -e` there and `ceph -s`; `avadm apply objects` starts it again. Where the certificate "
     "is refused: `avadm apply objects` writes it again."
 )
+_check = partial(Check, roles=(GATEWAY,), topic="objects", requirement="I3")
+
+
 CHECKS = (
-    Check(
+    _check(
         "objects-gateway",
-        "objects",
         "an S3 gateway that does not answer over TLS",
-        _GATEWAY_REMEDY,
-        "objects",
+        ("objects",),
         _gateway,
-        (GATEWAY,),
-        requirement="I3",
+        remedy=_GATEWAY_REMEDY,
         good="it answers, and its certificate is of the site's authority",
     ),
-    Check(
+    _check(
         "objects-address",
-        "objects",
         "the object store's virtual address, not answered",
-        "`ip -4 addr` on the rgw nodes shows who holds it, `journalctl -u keepalived -u haproxy -e` there why it does not "
-        "answer.",
-        "objects",
+        ("objects",),
         _address,
-        (GATEWAY,),
-        requirement="I3",
+        remedy="`ip -4 addr` on the rgw nodes shows who holds it, `journalctl -u keepalived -u haproxy -e` there why it does not "
+        "answer.",
         good="it answers",
     ),
-    Check(
+    _check(
         "objects-quota",
-        "objects",
         "a user of the object store that has nearly all of its quota",
-        "Have objects or old versions deleted, or raise the quota in components.object_store.users and `avadm apply objects`: "
-        "at 100 % every write of that user is refused.",
-        "objects",
+        ("objects",),
         _quota,
-        (GATEWAY,),
         scope="site",
-        requirement="I3",
+        remedy="Have objects or old versions deleted, or raise the quota in components.object_store.users and "
+        "`avadm apply objects`: "
+        "at 100 % every write of that user is refused.",
         good="nobody is near",
     ),
-    Check(
+    _check(
         "objects-usage",
-        "objects",
         "users' usage has not been counted lately",
-        "`systemctl list-timers avadm-objects-usage.timer` and `journalctl -u avadm-objects-usage -e` there.",
-        "objects",
+        ("objects",),
         _usage,
-        (GATEWAY,),
-        requirement="I3",
+        remedy="`systemctl list-timers avadm-objects-usage.timer` and `journalctl -u avadm-objects-usage -e` there.",
         good="counted within half an hour",
     ),
 )

@@ -27,35 +27,21 @@ def served(draft: Draft) -> Iterator[Finding]:
     store, nodes = draft.site.components.object_store, draft.site.with_role("rgw")
     own = store is not None and store.provider == "ceph-rgw"
     if nodes and not own:
-        yield draft.error(
-            "role-unused",
+        yield draft.finding(
+            "role-unused-rgw",
             ("nodes",),
-            "There are nodes with the role rgw, but no object store for them.",
             ", ".join(n.name for n in nodes),
             "components.object_store with provider ceph-rgw, or no rgw",
-            "Add `components: {object_store: {}}`, or remove the role rgw.",
         )
     if not own:
         return
     for role, why in (("rgw", "serves it"), ("mon", "keeps the cluster that its objects are in")):
         if not draft.has(role):
-            yield draft.error(
-                "role-missing",
-                STORE,
-                f"There is an object store, but no node has the role {role}, which {why}.",
-                f"no {role}",
-                f"at least 1 {role}",
-                f"Give nodes the role {role}, or use `provider: external`.",
+            yield draft.finding(
+                "role-missing-objects", STORE, f"no {role}", f"at least 1 {role}", role=role, why=why
             )
     if len(nodes) == 1:
-        yield draft.warning(
-            "no-standby",
-            STORE,
-            "The loss of the one gateway stops the object store.",
-            f"1 rgw: {nodes[0].name}",
-            "at least 2 rgw, and vip",
-            "Give the role rgw to one more node.",
-        )
+        yield draft.finding("no-standby-objects", STORE, f"1 rgw: {nodes[0].name}", "at least 2 rgw, and vip")
 
 
 def address(draft: Draft) -> Iterator[Finding]:
@@ -69,14 +55,14 @@ def address(draft: Draft) -> Iterator[Finding]:
     for i, node in draft.nodes("roles"):
         clash = sorted({"master", "ingress"} & set(node.roles))
         if "rgw" in node.roles and clash:
-            yield draft.error(
-                "roles-apart",
+            yield draft.finding(
+                "roles-apart-objects",
                 ("nodes", i, "roles"),
-                f"{node.name} would keep two virtual addresses, the object store's and that of {clash[0]}.",
                 ", ".join(node.roles),
                 f"rgw or {clash[0]}",
-                "Give the role rgw to storage nodes.",
-                node.name,
+                host=node.name,
+                name=node.name,
+                value=clash[0],
             )
 
 
@@ -86,32 +72,23 @@ def names(draft: Draft) -> Iterator[Finding]:
     if store is None:
         return
     if store.name is not None and not _NAME.fullmatch(store.name):
-        yield draft.error(
+        yield draft.finding(
             "domain-syntax",
             (*STORE, "name"),
-            "This is no DNS name of a service.",
             store.name,
             "labels of lower-case letters, digits and inner hyphens, e.g. objects.ai.example.com",
-            "Correct the name.",
         )
     users: list[tuple[KeyPath, object, str | None]] = [
         ((*STORE, "users", i, "name"), user.name, None) for i, user in enumerate(store.users)
     ]
-    yield from draft.twice("object-user-twice", "The user", users)
+    yield from draft.twice("object-user-twice", users)
     buckets: list[tuple[KeyPath, object, str | None]] = [
         ((*STORE, "buckets", i, "name"), bucket.name, None) for i, bucket in enumerate(store.buckets)
     ]
-    yield from draft.twice("bucket-twice", "The bucket", buckets)
+    yield from draft.twice("bucket-twice", buckets)
     for path, name, _ in (*users, *buckets):
         if str(name).startswith(OWN):
-            yield draft.error(
-                "object-name-reserved",
-                path,
-                "Users and buckets of avadm's own have names with this beginning.",
-                name,
-                f"no name that begins with {OWN}",
-                "Choose another name.",
-            )
+            yield draft.finding("object-name-reserved", path, name, f"no name that begins with {OWN}")
 
 
 def owners(draft: Draft) -> Iterator[Finding]:
@@ -124,22 +101,14 @@ def owners(draft: Draft) -> Iterator[Finding]:
         path: KeyPath = (*STORE, "buckets", i)
         if store.provider == "external":
             if bucket.owner is not None:
-                yield draft.error(
-                    "bucket-owner",
-                    (*path, "owner"),
-                    "Buckets of an external store belong to the key that `external` names.",
-                    bucket.owner,
-                    "no owner",
-                    "Remove owner.",
-                )
+                yield draft.finding("bucket-owner", (*path, "owner"), bucket.owner, "no owner")
         elif bucket.owner not in known:
-            yield draft.error(
-                "bucket-owner",
+            yield draft.finding(
+                "bucket-owner-none",
                 path,
-                f"The bucket {bucket.name} belongs to nobody.",
                 bucket.owner or "no owner",
                 f"one of users: {', '.join(known) or 'there are none'}",
-                "Name a user of components.object_store.users as its owner.",
+                name=bucket.name,
             )
 
 
@@ -151,58 +120,33 @@ def external(draft: Draft) -> Iterator[Finding]:
     path: KeyPath = (*STORE, "external")
     if store.provider == "ceph-rgw":
         if store.external is not None:
-            yield draft.error(
-                "objects-provider",
-                path,
-                "An external store is described, but the site's own gateways are to serve.",
-                "provider: ceph-rgw",
-                "provider: external, or no external",
-                "Set the provider, or remove external.",
+            yield draft.finding(
+                "objects-provider-external", path, "provider: ceph-rgw", "provider: external, or no external"
             )
         return
     if store.external is None:
-        yield draft.error(
-            "objects-provider",
-            STORE,
-            "The external store is not described.",
-            "provider: external",
-            "external: {endpoint: https://HOST}",
-            "Add components.object_store.external.",
+        yield draft.finding(
+            "objects-provider", STORE, "provider: external", "external: {endpoint: https://HOST}"
         )
         return
     for key, value in (("users", store.users), ("vip", store.vip), ("name", store.name)):
         if value:
-            yield draft.error(
-                "objects-provider",
-                (*STORE, key),
-                "This belongs to the site's own gateways; others run this store.",
-                key,
-                f"no {key} with provider external",
-                f"Remove {key}.",
+            yield draft.finding(
+                "objects-provider-own", (*STORE, key), key, f"no {key} with provider external", key=key
             )
     opens = {store.external.access_key, store.external.secret_key}
-    for key, what, where in (
-        ("etcd_copies", "Copies of etcd's snapshots", "etcd's nodes"),
-        ("database_backups", "Backups of PostgreSQL", "the database's nodes"),
-    ):
+    for key, code in (("etcd_copies", "etcd-copies-key"), ("database_backups", "database-backups-key")):
         theirs = getattr(store.external, key)
         if theirs and {theirs.access_key, theirs.secret_key} & opens:
-            yield draft.error(
-                f"{key.replace('_', '-')}-key",
+            yield draft.finding(
+                code,
                 (*path, key),
-                f"{what} would be made with the key that opens all buckets: it would lie on {where}.",
                 f"{theirs.access_key}, {theirs.secret_key}",
                 "variables of their own, with a key that opens this bucket alone",
-                "Have a key made for that bucket, and put it into the vault.",
             )
     if not _https(store.external.endpoint):
-        yield draft.error(
-            "url-syntax",
-            (*path, "endpoint"),
-            "This is no URL of an S3 store.",
-            store.external.endpoint,
-            "https://HOST or https://HOST:PORT",
-            "Write scheme, host and port alone; keys go into the vault.",
+        yield draft.finding(
+            "url-syntax", (*path, "endpoint"), store.external.endpoint, "https://HOST or https://HOST:PORT"
         )
 
 
@@ -212,13 +156,11 @@ def pools(draft: Draft) -> Iterator[Finding]:
         return
     for i, pool in enumerate(draft.site.components.ceph.rbd_pools):
         if pool.name in SHARES:
-            yield draft.error(
-                "duplicate-pool",
+            yield draft.finding(
+                "duplicate-pool-objects",
                 ("components", "ceph", "rbd_pools", i),
-                "The object store has a pool of this name.",
                 pool.name,
                 "a name that does not begin with default.rgw",
-                "Rename the pool.",
             )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.components.ceph.identities import Entity
 from avadm.components.ceph.variables import MIB, pool_vars
 from avadm.components.database_backup import bucket_policy as database_store
@@ -218,13 +219,13 @@ def missing(site: Site, held: Mapping[str, str]) -> list[Finding]:
     if backups := external_backups(site):
         wanted.append((".database_backups", "for backups of PostgreSQL", backups))
     return [
-        Finding(
-            check="objects-key-missing",
-            what=f"The vault does not hold the {what} {whose}.",
+        finding(
+            "objects-key-missing",
             where=f"{at}{part}.{key}",
             found=f"no {variable}",
             wanted=f"a variable {variable} in the vault",
-            remedy="Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+            what=what,
+            whose=whose,
         )
         for part, whose, holder in wanted
         for key, what in (("access_key", "access key"), ("secret_key", "secret key"))

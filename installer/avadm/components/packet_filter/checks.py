@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.model import SiteNode, Snapshot
+from avadm.checks.evidence import SiteNode, Snapshot
+from avadm.checks.framework import Check, bad, warn
+from avadm.findings import Finding
 
 SHOWN = 4
 """How many of those that were refused are named."""
@@ -18,7 +20,7 @@ def _node(s: Snapshot, name: str) -> SiteNode:
     return next(n for n in s.site.nodes if n.name == name)
 
 
-def _loaded(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _loaded(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     wanted = _node(s, node).rules
     if not wanted:
         if data["loaded"]:
@@ -35,7 +37,7 @@ def _loaded(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn("its rules are not those that follow from the site file")
 
 
-def _refused(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _refused(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     """Name who of the site was refused, and who else wanted a port that there is: no mere noise of the network."""
     listens = _node(s, node).listens
     reports = []
@@ -56,24 +58,25 @@ def _who(s: Snapshot, address: str) -> str:
     return f"a pod ({address})" if s.site.pods and ip_address(address) in ip_network(s.site.pods) else ""
 
 
+_check = partial(Check, topic="network")
+
+
 CHECKS = (
-    Check(
+    _check(
         "packet-filter",
-        "network",
         "a node's packet filter is not loaded, or not what follows from the site file",
-        APPLY,
-        "packet_filter",
+        ("packet_filter",),
         _loaded,
+        remedy=APPLY,
         good="each node filters by the site's rules",
     ),
-    Check(
+    _check(
         "packet-filter-refused",
-        "network",
         "a node or pod, or somebody who wants a service, was refused in the last quarter of an hour",
-        "See who runs there; docs/reference/ports.md says who may come. What shall be allowed besides: "
-        "network.filter.allow of the site file, then `avadm apply filter`.",
-        "packet_filter",
+        ("packet_filter",),
         _refused,
+        remedy="See who runs there; docs/reference/ports.md says who may come. What shall be allowed besides: "
+        "network.filter.allow of the site file, then `avadm apply filter`.",
         good="nobody of the site was refused lately",
     ),
 )

@@ -26,22 +26,13 @@ def sources(draft: Draft) -> Iterator[Finding]:
             try:
                 network = IPv4Network(source)
             except ValueError as error:
-                yield draft.error(
-                    "filter-source",
-                    path,
-                    "This is no network.",
-                    f"{source}: {error}",
-                    "such as 10.1.2.0/24 or 10.1.2.3/32",
+                yield draft.finding(
+                    "filter-source-syntax", path, f"{source}: {error}", "such as 10.1.2.0/24 or 10.1.2.3/32"
                 )
                 continue
             if draft.ok("network", "pods") and network.subnet_of(net.pods):
-                yield draft.error(
-                    "filter-source",
-                    path,
-                    "Pods cannot be told apart by their addresses: on other nodes they come by the address of their own.",
-                    f"{source}, within network.pods {net.pods}",
-                    "pods",
-                    "Write `pods`.",
+                yield draft.finding(
+                    "filter-source", path, f"{source}, within network.pods {net.pods}", "pods"
                 )
 
 
@@ -49,13 +40,11 @@ def ranges(draft: Draft) -> Iterator[Finding]:
     """A range of ports has its first port first."""
     for i, allowed in enumerate(draft.site.network.filter.allow):
         if draft.ok(*_ALLOW, i) and allowed.last is not None and allowed.last <= allowed.port:
-            yield draft.error(
+            yield draft.finding(
                 "filter-range",
                 (*_ALLOW, i, "last"),
-                "The last port is not behind the first.",
                 f"{allowed.port} to {allowed.last}",
                 f"a port above {allowed.port}",
-                "Correct it, or leave it out for a single port.",
             )
 
 
@@ -66,10 +55,9 @@ def known_nodes(draft: Draft) -> Iterator[Finding]:
             if part == "all" or not draft.ok(*_ALLOW, i, "nodes", j):
                 continue
             if not any(fnmatchcase(n.name, part) or part in n.roles for n in draft.site.nodes):
-                yield draft.error(
+                yield draft.finding(
                     "filter-nodes",
                     (*_ALLOW, i, "nodes", j),
-                    "A node is named that there is not.",
                     part,
                     "a node's name, a pattern of names, a role of some node, or all",
                 )
@@ -88,13 +76,11 @@ def scrapers(draft: Draft) -> Iterator[Finding]:
         try:
             ip_address(host)
         except ValueError:
-            yield draft.error(
+            yield draft.finding(
                 "filter-prometheus",
                 (*path, i),
-                "The packet filter of the nodes cannot let in a Prometheus of which it knows the name alone.",
                 host,
                 "network.filter.prometheus: the addresses from which it scrapes",
-                "Add them.",
             )
 
 

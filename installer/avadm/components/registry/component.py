@@ -55,7 +55,7 @@ COMPONENT = Component(
         ("docker", "cephfs"),
         ("registry",),
         ("registry",),
-        artifacts=("pause", "base-image", "nodeside-registry"),
+        artifacts=("pause", "base-image", "avadm-node-registry"),
     ),
     packages={"registry": Packages(late=("registry",))},
     ports=(

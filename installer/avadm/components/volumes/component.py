@@ -37,7 +37,7 @@ COMPONENT = Component(
         ("addons", "cephfs", "rbd"),
         ("mon", "master", "client"),
         ("kube_volumes",),
-        artifacts=("nodeside-volumes",),
+        artifacts=("avadm-node-volumes",),
         makes="filesystem",
         only_with="master",
         apart=True,

@@ -15,14 +15,14 @@ def local(draft: Draft) -> Iterator[Finding]:
     for i, node in draft.nodes("roles", "local_volumes_gib"):
         lacking = [role for role in ("client", "worker") if role not in node.roles]
         if node.local_volumes_gib and lacking:
-            yield draft.error(
+            yield draft.finding(
                 "local-volumes-alone",
                 ("nodes", i, "local_volumes_gib"),
-                f"{node.name} would keep volumes for pods, but is not {' and '.join(lacking)}.",
                 ", ".join(node.roles) or "no role",
                 "client and worker",
-                "Add the role, or remove local_volumes_gib.",
-                node.name,
+                host=node.name,
+                name=node.name,
+                names=" and ".join(lacking),
             )
 
 
@@ -36,13 +36,11 @@ def pool(draft: Draft) -> Iterator[Finding]:
         and wanted
         and wanted not in [p.name for p in pools]
     ):
-        yield draft.error(
+        yield draft.finding(
             "rbd-pool-unknown",
             path,
-            "Pods' block volumes would lie in a pool that the site has not.",
             wanted,
             ", ".join(p.name for p in pools) or "a pool in components.ceph.rbd_pools",
-            "Name one of these, or add the pool.",
         )
 
 
@@ -58,14 +56,7 @@ def default(draft: Draft) -> Iterator[Finding]:
         "local": not any(n.local_volumes_gib for n in site.nodes) and "local_volumes_gib of some node",
     }.get(wanted)
     if lacking:
-        yield draft.error(
-            "default-class-empty",
-            path,
-            f"Claims would get volumes of the class {wanted}, which the site has not.",
-            wanted,
-            lacking,
-            "Choose another class, or add that.",
-        )
+        yield draft.finding("default-class-empty", path, wanted, lacking, storage_class=wanted)
 
 
 RULES = [local, pool, default]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
+from avadm.checks.framework import Check
 from avadm.components.catalog import modules
-from avadm.doctor.base import Check
 from avadm.doctor.checks import certificates, journal, risks, services
 from avadm.errors import AvadmError
 
@@ -27,10 +27,9 @@ def choose(wanted: Collection[str]) -> Sequence[Check]:
     if strange := [w for w in wanted if w not in known]:
         near = [n for w in strange for n in get_close_matches(w, sorted(known), n=1)]
         remedy = f"Did you mean {', '.join(near)}?" if near else "`avadm doctor --list` shows all."
-        what, topics = "There is no such check or topic.", ", ".join(sorted({c.topic for c in CHECKS}))
+        topics = ", ".join(sorted({c.topic for c in CHECKS}))
         raise AvadmError.of(
-            check="unknown-check",
-            what=what,
+            "unknown-check-or-topic",
             where="--only",
             found=", ".join(strange),
             wanted=f"a topic: {topics}",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, warn
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 DAY = 86400.0
@@ -15,7 +17,7 @@ BAD_SHARE, WARN_SHARE = 0.1, 0.25
 BAD_DAYS = 7.0
 
 
-def _ending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _ending(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for path, life in sorted(data.items()):
         if isinstance(life, str):
             yield warn(f"{path}: {life}")
@@ -37,7 +39,7 @@ def _ending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(text)
 
 
-def _authorities(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _authorities(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     count = data["authorities"]
     path = "/etc/etcd/pki/peer-ca.crt"
     if count is None:
@@ -51,27 +53,26 @@ def _authorities(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield warn(f"{path} has {held}, wanted one: by the former, others than members may join")
 
 
+_check = partial(Check, topic="certificates", requirement="I5")
+
+
 CHECKS = (
-    Check(
-        "certificates",
+    _check(
         "certificates",
         "a certificate that has expired or soon will",
-        "`avadm apply` renews it and restarts who uses it. /etc/traefik/own.crt is your own: renew it at its authority, "
-        "put it into components.ava.certificate and its key into the vault, then `avadm apply addons`.",
-        "certificates",
+        ("certificates",),
         _ending,
-        requirement="I5",
+        remedy="`avadm apply` renews it and restarts who uses it. /etc/traefik/own.crt is your own: renew it at its authority, "
+        "put it into components.ava.certificate and its key into the vault, then `avadm apply addons`.",
         good="all live for long",
     ),
-    Check(
+    _check(
         "etcd-authorities",
-        "certificates",
         "a member of etcd that trusts another authority beside that of members",
-        "Bring all members up, then `avadm apply etcd` without --limit: it ends with the authority of members alone.",
-        "etcd_peers",
+        ("etcd_peers",),
         _authorities,
-        ("etcd",),
-        requirement="I5",
+        roles=("etcd",),
+        remedy="Bring all members up, then `avadm apply etcd` without --limit: it ends with the authority of members alone.",
         good="each trusts the authority of members alone",
     ),
 )

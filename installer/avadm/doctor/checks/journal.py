@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from avadm.doctor.base import Check, Judge, Trouble, bad, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, Judge, bad, warn
 from avadm.doctor.parts import WINDOW_MINUTES, patterns
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 
@@ -15,7 +16,7 @@ def _judge(row: Mapping[str, str]) -> Judge:
     tell = bad if row["status"] == "bad" else warn
     late = int(row.get("within", WINDOW_MINUTES * 60))
 
-    def judge(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    def judge(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
         seen = data.get(row["id"])
         if seen and seen["count"] >= int(row["from"]) and seen["age_s"] <= late:
             yield tell(
@@ -28,11 +29,11 @@ def _judge(row: Mapping[str, str]) -> Judge:
 CHECKS = tuple(
     Check(
         row["id"],
-        "journal",
         row["title"],
-        row["remedy"],
-        "journal",
+        ("journal",),
         _judge(row),
+        topic="journal",
+        remedy=row["remedy"],
         requirement=row["requirement"],
         good="no such line",
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.model import Snapshot
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.findings import Finding
 from avadm.risks.register import register
 
 # Role to the servers of Kubernetes that run on its nodes.
@@ -19,7 +20,7 @@ SERVERS = {
 REMEDY_RULES = "`systemctl restart avadm-localnet` there; `avadm apply nodes` puts it in order."
 
 
-def _holes(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _holes(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     roles = next((n.roles for n in s.site.nodes if n.name == node), ())
     servers = dict.fromkeys(name for role in roles for name in SERVERS.get(role, ()))
     if deaf := [name for name in servers if name not in data["flags"]]:
@@ -37,7 +38,7 @@ def _holes(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield bad(f"{name} {version} is older than the fix of {', '.join(holes)}")
 
 
-def _builds(commits: dict[str, str]) -> Iterator[Trouble]:
+def _builds(commits: dict[str, str]) -> Iterator[Finding]:
     """Judge what each server is made of, by every build that the register asks for."""
     wanted = {r.asked.commit for r in register() if r.asked and r.asked.commit}
     for commit in sorted(wanted):
@@ -48,7 +49,7 @@ def _builds(commits: dict[str, str]) -> Iterator[Trouble]:
             yield warn(f"not avadm's patched build ({commit}): {built}; open are {', '.join(holes)}")
 
 
-def _flags(flags: dict[str, dict[str, str]]) -> Iterator[Trouble]:
+def _flags(flags: dict[str, dict[str, str]]) -> Iterator[Finding]:
     for risk in register():
         for server, wanted in (risk.asked.flags if risk.asked else {}).items():
             for flag, value in wanted.items():
@@ -60,13 +61,13 @@ def _flags(flags: dict[str, dict[str, str]]) -> Iterator[Trouble]:
 CHECKS = (
     Check(
         "known-holes",
-        "risks",
         "a server of Kubernetes that is not the patched build or has a dangerous flag; a package without a fix",
-        "docs/reference/generated/risks.md says what each hole is. `avadm artifacts build` and `avadm apply` bring the "
-        "patched build and the flags; packages by the system's updates, or pinned in the profile.",
-        "defences",
+        ("defences",),
         _holes,
         roles=("master", "worker"),
+        topic="risks",
+        remedy="docs/reference/generated/risks.md says what each hole is. `avadm artifacts build` and `avadm apply` bring the "
+        "patched build and the flags; packages by the system's updates, or pinned in the profile.",
         requirement="I7",
         good="the patched build runs, with the flags of the register of risks",
     ),

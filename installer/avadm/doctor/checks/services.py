@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from avadm.checks.evidence import Snapshot
+from avadm.checks.framework import Check, bad, unknown, warn
 from avadm.components.catalog import COMPONENTS
-from avadm.doctor.base import Check, Trouble, bad, unknown, warn
-from avadm.doctor.model import Snapshot
+from avadm.findings import Finding
 from avadm.quantity import quantity
 
 OURS = (
@@ -38,7 +40,7 @@ LONG = ("simple", "exec", "notify", "forking", "dbus", "")
 RESTARTS = 20
 
 
-def _units(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _units(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for name, u in sorted(data.items()):
         ours = name.startswith(OURS)
         state = f"{name} is {u['active']} ({u['sub']}{', ' + u['result'] if u['result'] not in ('', 'success') else ''})"
@@ -58,12 +60,12 @@ def _units(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             )
 
 
-def _ports(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _ports(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for port in data:
         yield bad(f"nothing listens on port {port}")
 
 
-def _holders(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _holders(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     for address, role in s.site.addresses.items():
         able = [n.name for n in s.site.with_role(role)]
         known = {n: s.part(n, "addresses") for n in able}
@@ -78,7 +80,7 @@ def _holders(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield bad(f"{what} is held by none of them", role)
 
 
-def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+def _ledger(s: Snapshot) -> Iterator[Finding]:
     if s.ledger is None:
         yield unknown("the state of avadm cannot be read")
         return
@@ -87,48 +89,48 @@ def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(f"the phase {phase} has failed", phase)
 
 
+_check = partial(Check, topic="services")
+
+
 CHECKS = (
-    Check(
+    _check(
         "units",
-        "services",
         "a service that is enabled and does not run, has failed, or is started again and again",
-        "`systemctl status UNIT` and `journalctl -u UNIT -e` there.",
-        "units",
+        ("units",),
         _units,
+        remedy="`systemctl status UNIT` and `journalctl -u UNIT -e` there.",
         requirement="K2",
         good="every enabled service runs",
     ),
-    Check(
+    _check(
         "ports",
-        "services",
         "a port of the node's roles on which nothing listens",
-        "See whether the service runs (`systemctl status`) and where it listens (`ss -ltn`).",
-        "ports",
+        ("ports",),
         _ports,
         roles=tuple(sorted({p.duty for c in COMPONENTS for p in c.ports if p.always})),
+        remedy="See whether the service runs (`systemctl status`) and where it listens (`ss -ltn`).",
         requirement="I8",
         good="something listens on every port",
     ),
-    Check(
+    _check(
         "virtual-address",
-        "services",
         "a virtual address that nobody holds, or two nodes at once",
-        "Look at `journalctl -u keepalived -e` on those nodes; two holders do not hear each other's VRRP packets (protocol 112).",
-        "addresses",
+        ("addresses",),
         _holders,
         roles=("master", "ingress", "rgw"),
         scope="site",
+        remedy="Look at `journalctl -u keepalived -e` on those nodes; two holders do not hear each other's "
+        "VRRP packets (protocol 112).",
         requirement="I11",
         good="each virtual address has one holder",
     ),
-    Check(
+    _check(
         "ledger",
-        "services",
         "a phase of the installation that has failed",
-        "See `avadm status` and `avadm runs show latest`; `avadm apply` resumes where it stopped.",
-        "",
+        (),
         _ledger,
-        scope="controller",
+        scope="all",
+        remedy="See `avadm status` and `avadm runs show latest`; `avadm apply` resumes where it stopped.",
         requirement="K11",
         good="no phase has failed",
     ),

@@ -29,14 +29,15 @@ def lengths(draft: Draft) -> Iterator[Finding]:
     for path, (over, text, bound) in worst.items():
         value = values[path]
         kind = "the name in a certificate" if bound == MAX_SUBJECT else "a DNS name"
-        yield draft.error(
+        yield draft.finding(
             "name-too-long",
             path,
-            f"Name too long: {kind} made from it would have {len(text)} characters, and may have {bound}.",
             f"{len(value)} characters: {value}",
             f"at most {len(value) - over} characters",
-            "Choose a shorter name.",
-            value if path[0] == "nodes" else None,
+            host=value if path[0] == "nodes" else None,
+            kind=kind,
+            count=len(text),
+            bound=bound,
         )
 
 

@@ -22,13 +22,15 @@ def overlap(draft: Draft) -> Iterator[Finding]:
             continue
         if not draft.written(b):  # the reader did not write the default, so that it is not theirs to correct
             (a, net_a), (b, net_b) = (b, net_b), (a, net_a)
-        yield draft.error(
+        yield draft.finding(
             "cidr-overlap",
             b,
-            f"{_name(b)} overlaps with {_name(a)[0].lower()}{_name(a)[1:]}.",
             f"{net_b} and {net_a} ({draft.where(a)})",
             "networks that share no address (H2)",
-            f"Give {dotted(b)} another range.",
+            name=_name(b),
+            value=_name(a)[0].lower(),
+            value2=_name(a)[1:],
+            dotted=dotted(b),
         )
 
 
@@ -39,13 +41,11 @@ def vswitch_in_vpc(draft: Draft) -> Iterator[Finding]:
     vpcs = draft.site.network.vpc
     for i, switch in enumerate(draft.site.network.vswitches):
         if not any(switch.subnet_of(vpc) for vpc in vpcs):
-            yield draft.error(
+            yield draft.finding(
                 "vswitch-outside-vpc",
                 ("network", "vswitches", i),
-                "This virtual switch lies in no VPC.",
                 switch,
                 "inside one of " + ", ".join(map(str, vpcs)) if vpcs else "inside a network of network.vpc",
-                "Correct the range, or add its VPC to network.vpc.",
             )
 
 
@@ -58,24 +58,18 @@ def usable(draft: Draft) -> Iterator[Finding]:
             or net.is_link_local
             or net.network_address.packed[0] in (0, 255)
         ):
-            yield draft.error(
-                "network-unusable",
-                path,
-                f"{_name(path)} cannot be a network of machines.",
-                net,
-                "a unicast range, e.g. one inside 10.0.0.0/8",
-                "Choose another range.",
+            yield draft.finding(
+                "network-unusable", path, net, "a unicast range, e.g. one inside 10.0.0.0/8", name=_name(path)
             )
         elif path[1] in ("management", "storage"):
             wanted = len(draft.site.nodes) if path[1] == "management" else 2
             if (room := net.num_addresses - 2) < wanted:
-                yield draft.error(
+                yield draft.finding(
                     "network-too-small",
                     path,
-                    f"{_name(path)} has too few addresses.",
                     f"{net}: {max(0, room)}",
                     f"at least {wanted}",
-                    "Choose a shorter prefix.",
+                    name=_name(path),
                 )
 
 
@@ -83,13 +77,11 @@ def domain(draft: Draft) -> Iterator[Finding]:
     """The domain is one that DNS allows."""
     name = draft.site.network.domain
     if draft.ok("network", "domain") and not _DOMAIN.fullmatch(name):
-        yield draft.error(
-            "domain-syntax",
+        yield draft.finding(
+            "domain-syntax-site",
             ("network", "domain"),
-            "This is no DNS domain.",
             name,
             "labels of lower-case letters, digits and inner hyphens, e.g. ai.example.com",
-            "Correct the domain.",
         )
 
 

@@ -34,19 +34,16 @@ KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa
 def names(draft: Draft) -> Iterator[Finding]:
     """Names are unique and no group's name."""
     named = list(draft.nodes("name"))
-    yield from draft.twice(
-        "duplicate-name", "The node name", ((("nodes", i, "name"), n.name, n.name) for i, n in named)
-    )
+    yield from draft.twice("duplicate-name", ((("nodes", i, "name"), n.name, n.name) for i, n in named))
     for i, node in named:
         if node.name in RESERVED:
-            yield draft.error(
+            yield draft.finding(
                 "name-reserved",
                 ("nodes", i, "name"),
-                f"A node cannot be called {node.name}.",
                 node.name,
                 "a name that is no role or group",
-                f"Call it {node.name}1, for example.",
-                node.name,
+                host=node.name,
+                name=node.name,
             )
 
 
@@ -57,7 +54,7 @@ def addresses(draft: Draft) -> Iterator[Finding]:
         for key, value in (("address", node.address), ("storage_address", node.storage_address)):
             if value is not None and draft.ok("nodes", i, key):
                 places.append((("nodes", i, key), value, node.name))
-    yield from draft.twice("duplicate-address", "The address", places)
+    yield from draft.twice("duplicate-address", places)
 
 
 def in_subnet(draft: Draft) -> Iterator[Finding]:
@@ -73,14 +70,8 @@ def in_subnet(draft: Draft) -> Iterator[Finding]:
                 continue
             path = ("nodes", i, node_key)
             if subnet is None:
-                yield draft.error(
-                    "storage-network-missing",
-                    path,
-                    "There is a storage address but no storage network.",
-                    address,
-                    "network.storage",
-                    "Add network.storage, or remove the address.",
-                    node.name,
+                yield draft.finding(
+                    "storage-network-missing", path, address, "network.storage", host=node.name
                 )
             else:
                 yield from _address(draft, path, address, subnet, node.name)
@@ -90,25 +81,18 @@ def _address(
     draft: Draft, path: KeyPath, address: IPv4Address, net: IPv4Network, host: str
 ) -> Iterator[Finding]:
     if address not in net:
-        yield draft.error(
-            "address-outside",
-            path,
-            f"The address of {host} is not in its network.",
-            address,
-            f"an address of {net}",
-            "Correct the address or the network.",
-            host,
-        )
+        yield draft.finding("address-outside", path, address, f"an address of {net}", host=host, node=host)
     elif net.num_addresses > 2 and address in (net.network_address, net.broadcast_address):
         kind = "network" if address == net.network_address else "broadcast"
-        yield draft.error(
+        yield draft.finding(
             "address-not-a-host",
             path,
-            f"{host} has the {kind} address of {net}.",
             address,
             f"{net.network_address + 1} to {net.broadcast_address - 1}",
-            "Give it another address.",
-            host,
+            host=host,
+            node=host,
+            kind=kind,
+            net=net,
         )
 
 
@@ -118,14 +102,13 @@ def storage_address(draft: Draft) -> Iterator[Finding]:
         return
     for i, node in draft.nodes("storage_address", "roles"):
         if "osd" in node.roles and node.storage_address is None:
-            yield draft.error(
+            yield draft.finding(
                 "storage-address-missing",
                 ("nodes", i),
-                f"{node.name} is not on the storage network.",
                 "nothing",
                 f"storage_address: an address of {draft.site.network.storage}",
-                "Add storage_address.",
-                node.name,
+                host=node.name,
+                name=node.name,
             )
 
 
@@ -136,34 +119,23 @@ def racks(draft: Draft) -> Iterator[Finding]:
     for i, node in draft.nodes("rack"):
         rack, path = node.rack, ("nodes", i, "rack")
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,63}", rack):
-            yield draft.error(
-                "rack-name",
-                path,
-                "This rack name fits neither CRUSH nor an inventory.",
-                rack,
-                "letters, digits, '_', '.' and '-'",
-                "Rename the rack.",
-                node.name,
-            )
+            yield draft.finding("rack-name", path, rack, "letters, digits, '_', '.' and '-'", host=node.name)
         elif rack in hosts or rack == "default":
-            yield draft.error(
-                "rack-name",
+            yield draft.finding(
+                "rack-name-taken",
                 path,
-                f"CRUSH already has a bucket called {rack}.",
                 rack,
                 "a name that no node has, and not 'default'",
-                "Rename the rack.",
-                node.name,
+                host=node.name,
+                rack=rack,
             )
         elif groups.setdefault(group := rack_group(rack), rack) != rack:
-            yield draft.error(
-                "rack-name",
+            yield draft.finding(
+                "rack-name-twice",
                 path,
-                "Two racks would get one inventory group.",
                 f"{rack} and {groups[group]}",
                 "names that differ in letters or digits",
-                "Rename one of them.",
-                node.name,
+                host=node.name,
             )
 
 
@@ -180,24 +152,23 @@ def host_keys(draft: Draft) -> Iterator[Finding]:
             continue
         path, wanted = ("nodes", i, "host_key"), "TYPE BASE64, as in /etc/ssh/ssh_host_ed25519_key.pub"
         if problem := _key_problem(node.host_key):
-            yield draft.error(
-                "host-key-syntax",
+            yield draft.finding(
+                "host-key-syntax-nodes",
                 path,
-                f"This is no public host key: {problem}.",
                 plain(node.host_key)[:60],
                 wanted,
-                "Copy the line of the node's /etc/ssh/ssh_host_*_key.pub.",
-                node.name,
+                host=node.name,
+                problem=problem,
             )
         elif (other := first.setdefault(" ".join(node.host_key.split()[:2]), node.name)) != node.name:
-            yield draft.warning(
+            yield draft.finding(
                 "host-key-shared",
                 path,
-                f"{node.name} and {other} have the same host key.",
                 "one key for two nodes",
                 "a key of its own",
-                "Make new host keys on cloned machines (ssh-keygen -A).",
-                node.name,
+                host=node.name,
+                name=node.name,
+                other=other,
             )
 
 
@@ -205,13 +176,12 @@ def jump_host_key(draft: Draft) -> Iterator[Finding]:
     """The jump host's key is well formed."""
     jump, path = draft.site.ssh.jump, ("ssh", "jump", "host_key")
     if jump is not None and draft.ok(*path) and (problem := _key_problem(jump.host_key)):
-        yield draft.error(
+        yield draft.finding(
             "host-key-syntax",
             path,
-            f"This is no public host key: {problem}.",
             plain(jump.host_key)[:60],
             "TYPE BASE64, as in /etc/ssh/ssh_host_ed25519_key.pub",
-            "Copy the line of the jump host's /etc/ssh/ssh_host_*_key.pub.",
+            problem=problem,
         )
 
 
@@ -250,15 +220,7 @@ def variables(draft: Draft) -> Iterator[Finding]:
                 )
             else:
                 continue
-            yield draft.error(
-                "variable-name",
-                (*path, key),
-                f"{key!r} cannot be a variable here.",
-                key,
-                wanted,
-                remedy,
-                host,
-            )
+            yield draft.finding("variable-name", (*path, key), key, wanted, host=host, key=key, remedy=remedy)
 
 
 def secrets(draft: Draft) -> Iterator[Finding]:
@@ -275,14 +237,12 @@ def _secrets(draft: Draft, path: KeyPath, value: object, host: str | None) -> It
     elif str(path[-1]).startswith("vault_"):
         return  # `variables` tells of it
     elif value and ("PRIVATE KEY" in str(value) or secret_name(str(path[-1]))) and "{{" not in str(value):
-        yield draft.error(
+        yield draft.finding(
             "secret-in-site-file",
             path,
-            "A secret does not belong in the site file.",
             "a secret (not shown)",
             'a reference to the vault file: "{{ vault_NAME }}"',
-            "Put it into the vault file with ansible-vault and refer to it; choose a new one if others could read it.",
-            host,
+            host=host,
         )
 
 

@@ -66,15 +66,7 @@ def _finding(draft: Draft, path: KeyPath, node: str, pair: tuple[Listener, Liste
         wanted, remedy = "a port of its own", f"Set {'.'.join(map(str, path))} to another port."
         if usual := next((p.usual for _, p in pair if p.key == path), 0):
             remedy += f" {usual} is the usual one."
-    return draft.error(
-        "port-clash",
-        path,
-        f"Two programs would listen on one port of {node}.",
-        " and ".join(shown),
-        wanted,
-        remedy,
-        node,
-    )
+    return draft.finding("port-clash", path, " and ".join(shown), wanted, host=node, node=node, remedy=remedy)
 
 
 def _number(number: int, port: Port) -> str:

@@ -14,14 +14,14 @@ def listed_twice(draft: Draft) -> Iterator[Finding]:
     """A node lists each role once."""
     for i, node in draft.nodes("roles"):
         for role in sorted({r for r in node.roles if node.roles.count(r) > 1}):
-            yield draft.error(
+            yield draft.finding(
                 "duplicate-role",
                 ("nodes", i, "roles"),
-                f"{node.name} lists the role {role} twice.",
                 ", ".join(node.roles),
                 "each role once",
-                "Remove one.",
-                node.name,
+                host=node.name,
+                name=node.name,
+                role=role,
             )
 
 
@@ -38,13 +38,14 @@ def absent(
     """
     for role, why in needs.items():
         if not draft.has(role):
-            yield draft.error(
-                "role-missing",
+            yield draft.finding(
+                "role-missing-any",
                 NODES,
-                f"No node has the role {role}, which {why}.",
                 f"no {role}",
                 f"{numbers.get(role, 'at least 1')} {role}",
-                f"Give a node the role {role}{otherwise}.",
+                role=role,
+                why=why,
+                otherwise=otherwise,
             )
 
 
@@ -60,36 +61,13 @@ def ceph_complete(draft: Draft) -> Iterator[Finding]:
     yield from absent(draft, needs, {"mon": "1, 3 or 5"})
     mons = draft.site.with_role("mon")
     if mons and len(mons) % 2 == 0:
-        yield draft.error(
-            "quorum-even",
-            NODES,
-            "An even number of monitors survives no more losses than one fewer.",
-            f"{len(mons)}: {_names(draft, 'mon')}",
-            "1, 3 or 5 mon",
-            "Add or remove one.",
-        )
+        yield draft.finding("quorum-even-mon", NODES, f"{len(mons)}: {_names(draft, 'mon')}", "1, 3 or 5 mon")
     elif len(mons) == 1:
-        yield draft.warning(
-            "quorum-single",
-            NODES,
-            "The loss of the one monitor stops all storage.",
-            "1",
-            "3 or 5 mon",
-            "Give the role mon to two more nodes.",
-        )
+        yield draft.finding("quorum-single", NODES, "1", "3 or 5 mon")
     elif len(mons) > 7:
-        yield draft.warning(
-            "quorum-large", NODES, "Every monitor slows every change of the maps.", len(mons), "3 or 5 mon"
-        )
+        yield draft.finding("quorum-large-mon", NODES, len(mons), "3 or 5 mon")
     if len(draft.site.with_role("mgr")) == 1:
-        yield draft.warning(
-            "no-standby",
-            NODES,
-            "The one manager has no standby.",
-            "1 mgr",
-            "at least 2 mgr",
-            "Give the role mgr to the mon nodes.",
-        )
+        yield draft.finding("no-standby-mgr", NODES, "1 mgr", "at least 2 mgr")
 
 
 def filesystem(draft: Draft) -> Iterator[Finding]:
@@ -100,45 +78,29 @@ def filesystem(draft: Draft) -> Iterator[Finding]:
     path = ("components", "ceph", "filesystem")
     if fs is None:
         if count:
-            yield draft.error(
-                "role-unused",
-                path,
-                "There are metadata servers but no file system.",
-                f"{count} mds",
-                "no mds, or components.ceph.filesystem",
-                "Remove the role mds, or `filesystem: null`.",
+            yield draft.finding(
+                "role-unused-mds", path, f"{count} mds", "no mds, or components.ceph.filesystem"
             )
     elif count < fs.active_mds:
-        yield draft.error(
+        yield draft.finding(
             "mds-too-few",
             path,
-            "There are fewer metadata servers than ranks.",
             f"{count} mds",
             f"at least {fs.active_mds} (active_mds), better {fs.active_mds + 1}",
-            "Give the role mds to more nodes, or set `components: {ceph: {filesystem: null}}`.",
         )
     elif count == fs.active_mds:
-        yield draft.warning(
-            "no-standby",
+        yield draft.finding(
+            "no-standby-mds",
             path,
-            "No metadata server stands by: the loss of one stops a part of the file system.",
             f"{count} mds for {fs.active_mds} ranks",
             f"at least {fs.active_mds + 1} mds",
-            "Give the role mds to one more node.",
         )
 
 
 def clients(draft: Draft) -> Iterator[Finding]:
     """Someone uses the storage."""
     if draft.whole("roles") and draft.has("osd") and not draft.has("client"):
-        yield draft.warning(
-            "no-client",
-            NODES,
-            "No node is a storage client, so that nothing mounts or measures the storage.",
-            "0 client",
-            "at least 1 client",
-            "Give the role client to compute nodes.",
-        )
+        yield draft.finding("no-client", NODES, "0 client", "at least 1 client")
 
 
 def monitoring(draft: Draft) -> Iterator[Finding]:
@@ -149,62 +111,32 @@ def monitoring(draft: Draft) -> Iterator[Finding]:
     if existing := draft.site.components.monitoring.existing:
         for role in ("prometheus", "alertmanager"):
             if counts[role]:
-                yield draft.error(
-                    "role-unused",
+                yield draft.finding(
+                    "role-unused-monitoring",
                     ("components", "monitoring", "existing"),
-                    f"The site's own monitoring is used, so that no {role} is installed.",
                     f"{len(existing)} URLs, nodes: {_names(draft, role)}",
                     f"no {role}, or no components.monitoring.existing",
-                    f"Remove the role {role}, or components.monitoring.existing.",
+                    role=role,
                 )
         return
     if counts["prometheus"] not in (0, 2, 3):
-        yield draft.error(
+        yield draft.finding(
             "prometheus-replicas",
             NODES,
-            "Prometheus runs as two or three equal replicas.",
             f"{counts['prometheus']}: {_names(draft, 'prometheus')}",
             "2 or 3 prometheus",
-            "Give the role prometheus to two or three nodes.",
         )
     if not counts["prometheus"]:
-        yield draft.warning(
-            "no-monitoring",
-            NODES,
-            "Nothing watches this site.",
-            "0 prometheus",
-            "2 or 3 prometheus",
-            "Give nodes the roles prometheus and alertmanager, or name the site's own servers in "
-            "components.monitoring.existing.",
-        )
+        yield draft.finding("no-monitoring", NODES, "0 prometheus", "2 or 3 prometheus")
         for role in ("alertmanager", "grafana"):
             if counts[role]:
-                yield draft.error(
-                    "role-unused",
-                    NODES,
-                    f"There is {role} but no Prometheus.",
-                    _names(draft, role),
-                    "2 or 3 prometheus",
-                    f"Add the role prometheus, or remove {role}.",
+                yield draft.finding(
+                    "role-unused-prometheus", NODES, _names(draft, role), "2 or 3 prometheus", role=role
                 )
     elif not counts["alertmanager"]:
-        yield draft.warning(
-            "no-alertmanager",
-            NODES,
-            "Alerts would reach nobody.",
-            "0 alertmanager",
-            "2 or 3 alertmanager",
-            "Give the role alertmanager to the prometheus nodes.",
-        )
+        yield draft.finding("no-alertmanager", NODES, "0 alertmanager", "2 or 3 alertmanager")
     elif counts["alertmanager"] == 1:
-        yield draft.warning(
-            "no-standby",
-            NODES,
-            "The one Alertmanager has no peer.",
-            "1 alertmanager",
-            "2 or 3 alertmanager",
-            "Give the role alertmanager to one more node.",
-        )
+        yield draft.finding("no-standby-alertmanager", NODES, "1 alertmanager", "2 or 3 alertmanager")
 
 
 def idle(draft: Draft) -> Iterator[Finding]:
@@ -213,13 +145,8 @@ def idle(draft: Draft) -> Iterator[Finding]:
     if without:
         names = [name for _, name in without]
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        yield draft.warning(
-            "node-without-roles",
-            ("nodes", without[0][0]),
-            "Nodes without roles get only the base and node_exporter.",
-            ", ".join(names[:5]) + more,
-            "at least one role",
-            "Give them roles, or leave it so.",
+        yield draft.finding(
+            "node-without-roles", ("nodes", without[0][0]), ", ".join(names[:5]) + more, "at least one role"
         )
 
 

@@ -25,35 +25,12 @@ def time(draft: Draft) -> Iterator[Finding]:
     path: KeyPath = ("time", "servers")
     for i, server in enumerate(servers):
         if not _HOST.fullmatch(server):
-            yield draft.error(
-                "time-server",
-                (*path, i),
-                "This is no time server's name.",
-                server,
-                "a host name or an address",
-                "Write the name alone, without options.",
-            )
-    yield from draft.twice(
-        "time-server", "The time server", (((*path, i), s, None) for i, s in enumerate(servers))
-    )
+            yield draft.finding("time-server-name", (*path, i), server, "a host name or an address")
+    yield from draft.twice("time-server", (((*path, i), s, None) for i, s in enumerate(servers)))
     if len(servers) == 2:
-        yield draft.warning(
-            "time-two-servers",
-            path,
-            "When two time servers differ, nobody can tell which one is wrong.",
-            ", ".join(servers),
-            "1, 3 or more",
-            "Add a third one.",
-        )
+        yield draft.finding("time-two-servers", path, ", ".join(servers), "1, 3 or more")
     if not servers and draft.whole("roles") and not draft.has("mon", "master"):
-        yield draft.error(
-            "time-no-source",
-            path,
-            "There are neither time servers nor mon nodes or masters that could serve the time.",
-            "none",
-            "time.servers",
-            "Add time.servers.",
-        )
+        yield draft.finding("time-no-source", path, "none", "time.servers")
 
 
 def urls(draft: Draft) -> Iterator[Finding]:
@@ -77,22 +54,9 @@ def urls(draft: Draft) -> Iterator[Finding]:
         except ValueError:
             good, parts = False, None
         if not good:
-            yield draft.error(
-                "url-syntax",
-                path,
-                "This is no URL of a service.",
-                url,
-                "http://HOST:PORT or https://HOST:PORT",
-            )
+            yield draft.finding("url-syntax-service", path, url, "http://HOST:PORT or https://HOST:PORT")
         elif parts and parts.password:
-            yield draft.error(
-                "url-password",
-                path,
-                "A password does not belong in the site file.",
-                f"…@{parts.hostname}",
-                "a URL without a password",
-                "Put the whole URL in the vault file and refer to it in extra_vars.",
-            )
+            yield draft.finding("url-password-proxy", path, f"…@{parts.hostname}", "a URL without a password")
 
 
 def internet_proxy(draft: Draft) -> Iterator[Finding]:
@@ -100,38 +64,23 @@ def internet_proxy(draft: Draft) -> Iterator[Finding]:
     packages = draft.site.packages
     url, path = packages.internet_proxy, ("packages", "internet_proxy")
     if url is not None and draft.ok(*path) and "@" in url:
-        yield draft.error(
-            "url-password",
-            path,
-            "A user or password does not belong in the site file.",
-            f"…@{url.rpartition('@')[2]}",
-            "http://HOST:PORT",
-            "Have the proxy admit the nodes and the controller by their addresses.",
-        )
+        yield draft.finding("url-password", path, f"…@{url.rpartition('@')[2]}", "http://HOST:PORT")
     elif url is not None and draft.ok(*path) and not _PROXY.fullmatch(url):
-        yield draft.error("url-syntax", path, "Invalid proxy.", url, "http://HOST:PORT")
+        yield draft.finding("url-syntax-proxy", path, url, "http://HOST:PORT")
     path = ("packages", "no_proxy")
     for i, entry in enumerate(packages.no_proxy if draft.ok(*path) else []):
         if not _PAST.fullmatch(entry):
-            yield draft.error(
-                "no-proxy-entry",
+            yield draft.finding(
+                "no-proxy-entry-syntax",
                 (*path, i),
-                "Invalid exception of the proxy.",
                 entry,
                 "a host name, a domain such as .example.org, or an address",
-                "Write each address by itself: not all versions of docker know networks."
+                remedy="Write each address by itself: not all versions of docker know networks."
                 if "/" in entry
                 else "Write one name or address in each entry, without port or scheme.",
             )
     if packages.no_proxy and not url:
-        yield draft.warning(
-            "no-proxy-entry",
-            path,
-            "These exceptions have no effect: there is no proxy.",
-            ", ".join(packages.no_proxy),
-            "packages.internet_proxy",
-            "Set packages.internet_proxy, or remove no_proxy.",
-        )
+        yield draft.finding("no-proxy-entry", path, ", ".join(packages.no_proxy), "packages.internet_proxy")
 
 
 def package_sources(draft: Draft) -> Iterator[Finding]:
@@ -141,24 +90,10 @@ def package_sources(draft: Draft) -> Iterator[Finding]:
         return
     path: KeyPath = ("packages", "sources")
     if not sources:
-        yield draft.error(
-            "package-sources",
-            path,
-            "An empty list would leave the nodes without packages.",
-            "an empty list",
-            "lines of sources.list",
-            "Remove the key to leave the nodes' own sources alone.",
-        )
+        yield draft.finding("package-sources", path, "an empty list", "lines of sources.list")
     for i, line in enumerate(sources):
         if not _SOURCE.fullmatch(line.strip()):
-            yield draft.error(
-                "package-sources",
-                (*path, i),
-                "This is no line of a sources.list.",
-                line,
-                "deb URL SUITE COMPONENTS…",
-                "Write it as in /etc/apt/sources.list.",
-            )
+            yield draft.finding("package-sources-line", (*path, i), line, "deb URL SUITE COMPONENTS…")
 
 
 def package_keys(draft: Draft) -> Iterator[Finding]:
@@ -169,13 +104,12 @@ def package_keys(draft: Draft) -> Iterator[Finding]:
         try:
             openpgp.binary(text)
         except ValueError as error:
-            yield draft.error(
+            yield draft.finding(
                 "package-key",
                 ("packages", "keys", name),
-                "This is no public key of a package source.",
                 str(error),
                 f"{openpgp.BEGIN} …",
-                "Make a new key and keep it to yourself: this one is known now."
+                remedy="Make a new key and keep it to yourself: this one is known now."
                 if "PRIVATE KEY" in text
                 else "Copy the whole key as its makers publish it, indented, after a `|`.",
             )
@@ -185,25 +119,17 @@ def login(draft: Draft) -> Iterator[Finding]:
     """The ssh login is a name, and its files have one."""
     ssh = draft.site.ssh
     if draft.ok("ssh", "user") and not re.fullmatch(r"[a-z_][a-z0-9_.-]{0,31}", ssh.user):
-        yield draft.error(
-            "ssh-user",
-            ("ssh", "user"),
-            "This is no login name.",
-            ssh.user,
-            "such as root or ubuntu",
-            "Write the name alone.",
-        )
+        yield draft.finding("ssh-user", ("ssh", "user"), ssh.user, "such as root or ubuntu")
     for key in ("key", "known_hosts"):
         value = getattr(ssh, key)
         # ssh would read a space or a quote in its option as the end of the file's name.
         if draft.ok("ssh", key) and (not value or re.search(r"[\s\"'\x00]", value)):
-            yield draft.error(
+            yield draft.finding(
                 "ssh-file",
                 ("ssh", key),
-                "ssh cannot be given a file of this name.",
                 value,
                 "a path without spaces or quotes",
-                "Name the file that holds the key; make a new key, since this one is known now."
+                remedy="Name the file that holds the key; make a new key, since this one is known now."
                 if "PRIVATE KEY" in value
                 else "Rename the file.",
             )

@@ -25,14 +25,12 @@ def vault_names(draft: Draft) -> Iterator[Finding]:
         name = max((n for n in names if leaf.name.endswith(f"-{n}")), key=len, default="")
         if not name:  # two accounts of one name, another rule's too
             continue
-        yield draft.error(
+        yield draft.finding(
             "vault-name-clash",
             ("nodes", names.index(name), "name"),
-            "Two parts of the site would share one private key.",
             leaf.name,
             "a node name that does not begin like the name of a part (writer-…)",
-            "Rename the node.",
-            name,
+            host=name,
         )
 
 

@@ -24,13 +24,13 @@ def wanted(draft: Draft, own: Virtual, what: str) -> Iterator[Finding]:
     section = own.key[:-1]
     if vip is None:
         if len(nodes) > 1:
-            yield draft.error(
-                "vip-missing",
+            yield draft.finding(
+                "vip-missing-several",
                 section,
-                f"There are several {what}, but no virtual address for them.",
                 f"no {own.key[-1]}",
                 f"{own.key[-1]}: a free address of {draft.site.network.management}",
-                f"Add {dotted(own.key)}.",
+                what=what,
+                dotted=dotted(own.key),
             )
         return
     others = taken(draft)

@@ -18,13 +18,11 @@ def known_nodes(draft: Draft) -> Iterator[Finding]:
             if not draft.ok("waivers", i, "nodes", j) or part == "all":
                 continue
             if not any(fnmatchcase(n.name, part) or part in n.roles for n in site.nodes):
-                yield draft.error(
+                yield draft.finding(
                     "waiver-nodes",
                     ("waivers", i, "nodes", j),
-                    "The waiver names a node that there is not.",
                     part,
                     "a node's name, a pattern of names, a role of some node, or all",
-                    "Correct it, or remove the waiver with the node.",
                 )
 
 
@@ -33,13 +31,13 @@ def ended(draft: Draft) -> Iterator[Finding]:
     today = datetime.now(tz=UTC).date()
     for i, waiver in enumerate(draft.site.waivers):
         if draft.ok("waivers", i) and waiver.until < today:
-            yield draft.warning(
+            yield draft.finding(
                 "waiver-ended",
                 ("waivers", i, "until"),
-                f"The waiver of {waiver.check} has ended: `avadm preflight` fails for it.",
                 waiver.until,
                 "a day to come",
-                f"Fix what it waived and remove it, or let {waiver.who} decide again.",
+                check_id=waiver.check,
+                who=waiver.who,
             )
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 from avadm.state.lock.owner import owner
@@ -35,12 +36,7 @@ def lock_controller(folder: Path, verb: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise AvadmError.of(
-            check="lock-unusable",
-            what="The site's lock cannot be taken.",
-            where=str(path),
-            found=error.strerror or str(error),
-        ) from error
+        raise AvadmError.of("lock-unusable", where=str(path), found=error.strerror or str(error)) from error
     try:
         if not _take(handle):
             raise AvadmError(_refusal(path))
@@ -92,12 +88,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _refusal(path: Path) -> Finding:
     who = _read(path)
-    return Finding(
-        check="site-locked",
-        what=f"`avadm {who.get('verb', '?')}` is running on this site already.",
+    return finding(
+        "site-locked",
         where=str(path),
         found=f"process {who.get('pid', '?')} on {who.get('host', '?')}, "
         f"user {who.get('user', '?')}, since {who.get('since', '?')}",
         wanted="one run at a time",
-        remedy="Wait for it (`avadm runs show latest`), or stop it with ctrl-C where it runs.",
+        value=who.get("verb", "?"),
     )

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.remote.access import findings
 from avadm.remote.call import ask, mapping
 from avadm.remote.fleet import Fleet
 from avadm.state.site_state import SiteState
-from nodeside import lock
+from avadm_node.probes import lock
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
@@ -110,7 +110,7 @@ class LockNodes:
         token: str = "",
         nodes: Collection[str] | None = None,
     ) -> Seen:
-        """Do one verb of nodeside's lock on all nodes at once, each in one round trip."""
+        """Do one verb of avadm_node's lock on all nodes at once, each in one round trip."""
         params = {"folder": self.folder, "verb": verb, "owner": owner, "token": token}
         given = dict.fromkeys(self.names if nodes is None else nodes, params)
         seen = Seen()
@@ -140,13 +140,8 @@ def look(nodes: LockNodes) -> Seen:
     """Return what the nodes that keep a site's lock say, which changes nothing; AvadmError where none answers."""
     seen = nodes.do("show")
     if not seen.answers:
-        blind = Finding(
-            check="plan-blind",
-            what="No lock node is reachable.",
-            where=", ".join(nodes.names),
-            found="no answer",
-            wanted="one that answers",
-            remedy="Fix what follows, or plan by this controller's state alone with --offline.",
+        blind = finding(
+            "plan-blind", where=", ".join(nodes.names), found="no answer", wanted="one that answers"
         )
         raise AvadmError([blind, *findings("reachability", seen.silent)])
     return seen

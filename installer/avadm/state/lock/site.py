@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.remote.access import findings
@@ -132,14 +133,11 @@ def _take(
 def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str], group: Sequence[str]) -> Finding:
     others = [h for n, a in seen.answers.items() if n not in got and (h := a.get("holder"))]
     if others:
-        return Finding(
-            check="cluster-locked",
-            what="Another run is at work on this site.",
+        return finding(
+            "cluster-locked",
             where=f"{nodes.folder}/lock on {', '.join(n for n in seen.answers if n not in got)}",
             found=named(others[0]),
             wanted="one run at a time, from whichever controller",
-            remedy="Wait for it, or stop it where it runs. If it is surely dead (its machine is gone): the same command "
-            "with --break-lock.",
         )
     answering = [n for n in group if n in seen.answers]
     left = [n for n in group if n in nodes.unknown]
@@ -150,9 +148,8 @@ def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str], group: Sequence[s
             "not in this site file: use the newest site file, or, where they are surely gone, the same command with "
             "--break-lock."
         )
-    return Finding(
-        check="no-lock-majority",
-        what="Too few of the nodes that keep the site's lock answer.",
+    return finding(
+        "no-lock-majority",
         where=", ".join(group),
         found=f"{len(answering)} of {len(group)}: {', '.join(answering) or 'none'}",
         wanted=f"{majority(group)} or more, so that no other controller can hold it too",

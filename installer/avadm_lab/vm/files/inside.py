@@ -65,8 +65,8 @@ def kernel_mount_keeps_quotas():
 
 
 def krbd():
-    from nodeside.volumes.common import VolumeError
-    from nodeside.volumes.map import Images
+    from avadm_node.agents.volumes.common import VolumeError
+    from avadm_node.agents.volumes.map import Images
 
     images = Images({"pool": "rbd", "entity": "client.rbd", "mapper": "krbd", "node": "vm1"})
     images.rbd("create", "--size", "64", "--image-feature", "layering,exclusive-lock", "rbd/vm")

@@ -7,8 +7,8 @@ from pathlib import Path
 import avadm_ceph_osd
 import pytest
 from ansible.module_utils import avadm_osd_maker
-from ansible.module_utils.nodeside.disks import blank, naming, ownership
-from ansible.module_utils.nodeside.disks.machine import Machine
+from ansible.module_utils.avadm_node.probes.disks import blank, naming, ownership
+from ansible.module_utils.avadm_node.probes.disks.machine import Machine
 from fake_osd import APPROVED, OURS, Ceph
 
 MIB = 1 << 20

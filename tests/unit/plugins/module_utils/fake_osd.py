@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ansible.module_utils.nodeside.disks import naming, ownership
+from ansible.module_utils.avadm_node.probes.disks import naming, ownership
 
 MIB = 1 << 20
 OURS, THEIRS, UUID = "our-cluster", "their-cluster", "11111111-2222-3333-4444-555555555555"

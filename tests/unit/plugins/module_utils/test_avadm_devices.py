@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.nodeside.disks import blank, content, naming
+from ansible.module_utils.avadm_node.probes.disks import blank, content, naming
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.nodeside.disks import blank, content, naming
+from ansible.module_utils.avadm_node.probes.disks import blank, content, naming
 
 MIB = 1 << 20
 BASE = "/sys/dev/block/8:16"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils import avadm_osd_maker
-from ansible.module_utils.nodeside.disks import naming, ownership
+from ansible.module_utils.avadm_node.probes.disks import naming, ownership
 from fake_osd import APPROVED, DONE, MIB, OURS, THEIRS, UUID, judge, osd_on
 
 

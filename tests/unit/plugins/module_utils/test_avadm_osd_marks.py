@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from ansible.module_utils.nodeside.disks import labels, naming
+from ansible.module_utils.avadm_node.probes.disks import labels, naming
 from fake_osd import APPROVED, MIB, UUID
 
 CLUSTER = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"

@@ -17,13 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from prepared_devices import DEVICES, ERASED, LATER, OSD, SIZE, THEIRS, USED, write
 
 from avadm.checks.collect import collect
-from avadm.checks.preflight import CHECKS, judge
+from avadm.checks.framework import run
+from avadm.checks.preflight import CHECKS
 from avadm.disks.approvals import approvals as approvals_of
 from avadm.disks.nodes import Disk, ask
 from avadm.disks.zap import target
 from avadm.site import profile
 from avadm.site.model import Site
-from nodeside.disks import report
+from avadm_node.probes.disks import report
 from tests.unit.fakes.fleet import LocalFleet
 from tests.unit.fakes.running import play, stub
 from tests.unit.plugins import sparse
@@ -267,14 +268,14 @@ def preflight(folder, names):
         one.get("by_id") or f"serial {one['serial']}": n
         for one, n in zip(approvals(names), names, strict=True)
     }
-    for finding in judge(context, checks)["disks"]:
+    for finding in run(context, checks)["disks"]:
         found[where[finding.where]].append(f"{finding.what} {finding.found}")
     return found
 
 
 def zaps():
     """Return what forbids to erase each used device, and what came of erasing some that nobody uses."""
-    from ansible.module_utils.nodeside.disks import zap
+    from ansible.module_utils.avadm_node.probes.disks import zap
 
     fleet, node = LocalFleet(), SimpleNamespace(devices=[], vars={})
     site = SimpleNamespace(extra_vars={"ceph_osd_min_bytes": SIZE}, nodes=[])

@@ -1,0 +1,1 @@
+"""Programs that run on nodes for good, or by a timer."""

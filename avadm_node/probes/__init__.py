@@ -1,0 +1,1 @@
+"""Functions that the controller or a module of Ansible calls on a node."""

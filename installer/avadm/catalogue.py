@@ -1,0 +1,1427 @@
+"""The catalogue of the installer's findings: what each code says, how much it matters, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from avadm.findings import Finding, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class FindingType:
+    """What findings of one code share; texts are templates, filled with the fields that a finding is given.
+
+    Attributes:
+        what: one sentence saying what is wrong.
+        remedy: what to do.
+        severity: how much it matters.
+        check: the check or rule that users name; the code itself where empty.
+    """
+
+    what: str
+    remedy: str = ""
+    severity: Severity = Severity.ERROR
+    check: str = ""
+
+
+def finding(
+    code: str,
+    where: str = "",
+    found: str = "",
+    wanted: str = "",
+    *,
+    host: str | None = None,
+    severity: Severity | None = None,
+    **fields: object,
+) -> Finding:
+    """Return a finding of a code.
+
+    Args:
+        code: key of CATALOGUE.
+        where: as Finding has it.
+        found: as Finding has it.
+        wanted: as Finding has it.
+        host: as Finding has it.
+        severity: where it is another one than the code's.
+        fields: what the templates name.
+    """
+    kind = CATALOGUE[code]
+    return Finding(
+        check=kind.check or code,
+        what=kind.what.format(**fields),
+        where=where,
+        found=found,
+        wanted=wanted,
+        remedy=kind.remedy.format(**fields),
+        severity=severity or kind.severity,
+        host=host,
+    )
+
+
+_WARNING, _INFO = Severity.WARNING, Severity.INFO
+
+CATALOGUE: dict[str, FindingType] = {
+    "acceptance-not-possible": FindingType(
+        "The suite could not start.", "See `avadm status` and `avadm preflight`; apply what is missing."
+    ),
+    "account-namespace": FindingType("This namespace is the cluster's own.", "Choose another namespace."),
+    "account-namespace-twice": FindingType(
+        "The namespace {value} is there twice.", "Correct or remove one of the two."
+    ),
+    "account-namespaces": FindingType("The tenant {name} may work nowhere.", "Add namespaces."),
+    "account-namespaces-role": FindingType(
+        "The role {role} holds in all namespaces.",
+        "Remove namespaces, or choose the role tenant.",
+        check="account-namespaces",
+    ),
+    "account-reserved": FindingType("A part of the cluster has this name.", "Choose another name."),
+    "account-twice": FindingType("The account {value} is there twice.", "Correct or remove one of the two."),
+    "accounts-unused": FindingType(
+        "There is no Kubernetes: no node has the role master.",
+        "Give nodes the roles of Kubernetes, or remove accounts.",
+        severity=_WARNING,
+    ),
+    "address-not-a-host": FindingType("{node} has the {kind} address of {net}.", "Give it another address."),
+    "address-outside": FindingType(
+        "The address of {node} is not in its network.", "Correct the address or the network."
+    ),
+    "artifact-build": FindingType(
+        "Building {name} failed: {title}.",
+        "Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
+        "repository and packages.internet_proxy in the site file, and run it again.",
+    ),
+    "artifact-cache": FindingType(
+        "{name} cannot be kept in the cache.", "Free space there, or name another folder with AVADM_CACHE."
+    ),
+    "artifact-fetch": FindingType("{name}: {what}", "{remedy}"),
+    "artifact-glibc": FindingType(
+        "{name}: {program} needs a newer C library than nodes have.",
+        "Build it with `glibc` in its recipe, or static; of upstream's programs take one made for an older system.",
+    ),
+    "artifact-integrity": FindingType("{name} {what}.", "avadm artifacts build {name}"),
+    "artifact-missing": FindingType(
+        "{title}, which {names} installs, is {state}.", "Run `avadm artifacts build`."
+    ),
+    "artifact-tool": FindingType("There is no {name} here to build with.", "{remedy}"),
+    "artifact-unpatched": FindingType(
+        "What is fetched has none of the security patches of docs/reference/generated/risks.md; `avadm "
+        "doctor` reports it as open.",
+        "Run `avadm artifacts build` to replace it.",
+        severity=_WARNING,
+    ),
+    "artifact-unpatched-upstream": FindingType(
+        "Upstream's programs have none of the security patches that `avadm artifacts build` applies.",
+        "Run `avadm artifacts build`. To take the unpatched programs nevertheless, add --unpatched.",
+        check="artifact-unpatched",
+    ),
+    "artifact-version": FindingType("{name}: {name2} {what}."),
+    "ava-authority": FindingType(
+        "The authority of the platform's certificate is not known.", "Run `avadm apply`."
+    ),
+    "ava-certificate": FindingType(
+        "The first certificate is not for {node}.",
+        "Put the server's certificate first, or have one made for this name.",
+    ),
+    "ava-certificate-invalid": FindingType(
+        "Invalid certificate.", "Copy it again, with all its BEGIN and END lines.", check="ava-certificate"
+    ),
+    "ava-certificate-key": FindingType(
+        "The private key in the vault is not that of the certificate.",
+        "Correct it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+    ),
+    "ava-database": FindingType(
+        "The platform keeps users, quotas and runs in PostgreSQL, and there is none.",
+        "Add `database: {{vip: ADDRESS}}` below components and give two nodes the role database, or remove "
+        "components.ava.",
+    ),
+    "ava-database-name": FindingType(
+        "The platform keeps users, quotas and runs in the database {DATABASE}, which is not among the names.",
+        "Add {DATABASE}, or leave names out.",
+        check="ava-database",
+    ),
+    "ava-git-host-keys": FindingType(
+        "No run can clone by ssh from this server: its host key is not known.",
+        "Write what `ssh-keyscan NAME` prints, compared with what the server's owner says, or leave port 22 out.",
+        severity=_WARNING,
+    ),
+    "ava-git-image": FindingType(
+        "Code from git is cloned by a container of ava-base, which is not among the images.",
+        "Add {CLONES}, or remove components.ava.git.",
+    ),
+    "ava-homeless": FindingType(
+        "With the platform GPU nodes take only pods that ask for GPUs, so that its own processes would run "
+        "nowhere.",
+        "Add a worker without GPUs, or remove components.ava.",
+    ),
+    "ava-host": FindingType("Something else has this name.", "Choose another name; ava is the usual one."),
+    "ava-idle": FindingType(
+        "Users would be told before their workbenches are idle.",
+        "Write a smaller warn_hours, or a larger idle_hours.",
+    ),
+    "ava-idle-prometheus": FindingType(
+        "No workbench is stopped for being idle: what they use is asked of the site's own Prometheus, which "
+        "it has not.",
+        "Give a node the role prometheus, or remove idle_hours.",
+        severity=_WARNING,
+        check="ava-idle",
+    ),
+    "ava-ldap-way": FindingType(
+        "It is not clear how a user's entry in the directory is found.",
+        "Write user_dn where the DN follows from the login name, or search (Active Directory).",
+    ),
+    "ava-mail-tls": FindingType(
+        "The platform would send its password to the mail server in plain words.",
+        "Use `tls: starttls`, or leave user out where the server takes mails of the platform without.",
+    ),
+    "ava-not-entered": FindingType(
+        "The platform lets nobody in.",
+        "Name an administrator with --as NAME; `avadm ava create-admin NAME` makes one.",
+    ),
+    "ava-not-entered-version": FindingType(
+        "The platform is of a version of before.",
+        "`avadm artifacts build ava-image`, then `avadm apply ava`.",
+        check="ava-not-entered",
+    ),
+    "ava-one-home": FindingType(
+        "While this node is down, the platform is too; what runs continues.",
+        "Add a worker without GPUs.",
+        severity=_WARNING,
+    ),
+    "ava-secret-missing": FindingType(
+        "The vault does not hold the secret with which the platform uses a service of the site.",
+        "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+    ),
+    "backups-list": FindingType(
+        "Gateways of this profile's ceph do not list objects as pgbackrest asks (ceph 14.2.5 and newer do): "
+        "it would see 1,000 of them and no more.",
+        "Name a folder that all nodes of the database share, or `backup: null`.",
+    ),
+    "bgp-nobody": FindingType(
+        "Nobody tells these nodes the routes of pods.",
+        "Name peers of these nodes or racks, or network.route_reflectors, or remove mesh.",
+    ),
+    "bgp-peer": FindingType("A peer is a switch or router of the site, named once.", "Correct the address."),
+    "bgp-peer-node": FindingType(
+        "This is no node that has routes of pods.",
+        "Name another node, or none for all nodes.",
+        check="bgp-peer",
+    ),
+    "bgp-peer-rack": FindingType(
+        "This rack has no master and no worker that could speak to the peer.",
+        "Name another rack, or none for all nodes.",
+        check="bgp-peer",
+    ),
+    "boot": FindingType("The node was booted without cgroup v1, which kubelet 1.9 needs.", "{remedy}"),
+    "boot-nouveau": FindingType(
+        "The kernel module nouveau has the node's graphics cards, so NVIDIA's driver cannot be loaded.",
+        "{remedy}",
+        check="boot",
+    ),
+    "bootstrap-boot": FindingType(
+        "{node} must be rebooted with {lacks}.",
+        "Set `boot.allow_reboot: true` in the site file and run bootstrap again. Or: {by_hand}",
+        severity=_WARNING,
+    ),
+    "bucket-owner": FindingType(
+        "Buckets of an external store belong to the key that `external` names.", "Remove owner."
+    ),
+    "bucket-owner-none": FindingType(
+        "The bucket {name} belongs to nobody.",
+        "Name a user of components.object_store.users as its owner.",
+        check="bucket-owner",
+    ),
+    "bucket-twice": FindingType("The bucket {value} is there twice.", "Correct or remove one of the two."),
+    "bundle": FindingType("This is no bundle of `avadm support collect`.", "Name the file that it wrote."),
+    "bundle-unwritable": FindingType(
+        "The bundle cannot be written.",
+        "Name a file in a folder that can be written to with -o.",
+        check="bundle",
+    ),
+    "cache-ca": FindingType(
+        "The certificate of an object store's authority cannot be read.",
+        "Put the authority's certificate there, PEM, or remove ca_file.",
+    ),
+    "cache-lacks": FindingType("{what}", "{remedy}"),
+    "cache-without-mount": FindingType(
+        "{name} serves the cache of a folder on cephfs, which it does not mount.", "Add the role client."
+    ),
+    "ceph-config": FindingType("ceph has no such section.", "Correct the section."),
+    "ceph-config-option": FindingType(
+        "This is no option of ceph.", "Write it as in `ceph config show`.", check="ceph-config"
+    ),
+    "ceph-key-clash": FindingType(
+        "Two clients of ceph would share one key.", "Rename the file system or the pool."
+    ),
+    "ceph-key-clash-names": FindingType(
+        "{name} and {name2} would share one key.",
+        "Rename the file system or one of the pools.",
+        check="ceph-key-clash",
+    ),
+    "cidr-overlap": FindingType("{name} overlaps with {value}{value2}.", "Give {dotted} another range."),
+    "clocks": FindingType("Two nodes' clocks differ by too much.", "{remedy}"),
+    "clocks-node": FindingType(
+        "The node's clock differs from the others' by too much.", "{remedy}", check="clocks"
+    ),
+    "clocks-unsure": FindingType(
+        "Whether the node's clock is right cannot be told: the answer took too long.",
+        "Run preflight again while the node and this machine are idle.",
+        severity=_WARNING,
+        check="clocks",
+    ),
+    "cluster-locked": FindingType(
+        "Another run is at work on this site.",
+        "Wait for it, or stop it where it runs. If it is surely dead (its machine is gone): the same command "
+        "with --break-lock.",
+    ),
+    "controller-key": FindingType(
+        "The controller's key cannot be written: {strerror}.",
+        "Free space or permission there, or name another file with ssh.key in the site file.",
+    ),
+    "controller-key-open": FindingType(
+        "The controller's private key can be read by others, so that ssh refuses it.",
+        "chmod 600 {file}; if others could have read it, remove it and run bootstrap again.",
+    ),
+    "controller-key-unusable": FindingType(
+        "The controller's key cannot be used.", "{remedy}", check="controller-key"
+    ),
+    "create-admin": FindingType("{name} was not made an administrator.", "{remedy}"),
+    "database-backup": FindingType("This was not done.", "{remedy}"),
+    "database-backups-key": FindingType(
+        "Backups of PostgreSQL would be made with the key that opens all buckets: it would lie on the "
+        "database's nodes.",
+        "Have a key made for that bucket, and put it into the vault.",
+    ),
+    "database-lives": FindingType(
+        "The database lives: what was written since that time would be gone from it. Nothing was changed.",
+        "If that is wanted, add `--over-living {name}`; the present data are kept aside on each node.",
+    ),
+    "database-name": FindingType("This name is taken.", "Choose another name."),
+    "default-class-empty": FindingType(
+        "Claims would get volumes of the class {storage_class}, which the site has not.",
+        "Choose another class, or add that.",
+    ),
+    "default-site": FindingType(
+        "The file that names the default site holds no path.",
+        "Choose the site again with `avadm site use FILE`.",
+    ),
+    "device-classes-mixed": FindingType(
+        "OSDs of several device classes would share every pool: the slowest sets the pace, and fast ones are "
+        "wasted.",
+        "Approve only the {value} devices, or, if all are to be used alike, write one device_class for all.",
+    ),
+    "device-identifier": FindingType(
+        "A device of {node} is named by {value}.", "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`."
+    ),
+    "device-identifier-unknown": FindingType(
+        "A device of {node} is named by what no disk is called.",
+        "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
+        check="device-identifier",
+    ),
+    "device-identifier-unstable": FindingType(
+        "A device of {node} is named by what may change or is empty.",
+        "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
+        check="device-identifier",
+    ),
+    "device-partition": FindingType(
+        "A device of {node} is a partition.", "Write {value}, if all of it may be used."
+    ),
+    "devices-without-osd": FindingType(
+        "{name} has devices but not the role osd.", "Add the role, or remove the devices."
+    ),
+    "disk-class": FindingType(
+        "Whether this disk rotates is not known: it is virtual.",
+        "Add --device-class ssd, hdd or nvme; all OSDs of a site have the same.",
+    ),
+    "disk-confirm": FindingType(
+        "This is not the disk's serial number; nothing was touched.",
+        "Look again with `avadm disk list` whether it is the disk that you mean.",
+    ),
+    "disk-confirm-terminal": FindingType(
+        "There is no terminal to ask on.", "Use --yes-i-lose {confirmation}", check="disk-confirm"
+    ),
+    "disk-in-use": FindingType(
+        "This disk is not erased: it is untouched.", "Is it the right disk? Else end what uses it first."
+    ),
+    "disk-name": FindingType("No disk of the node has this name.", "See `avadm disk list`."),
+    "disk-name-several": FindingType(
+        "Several disks of the node have this name.", "See `avadm disk list`.", check="disk-name"
+    ),
+    "disk-node": FindingType(
+        "The node could not be asked about its disks.", "See `avadm preflight --only reachability`."
+    ),
+    "disk-not-blank": FindingType(
+        "The disk was erased, but is not proven blank now.",
+        "Run the same command again; if it stays, erase it whole: `blkdiscard -z` on the node.",
+    ),
+    "disk-refused": FindingType(
+        "This disk cannot be approved.", "Is it the right disk? If what is on it may go: `avadm disk zap`."
+    ),
+    "disks": FindingType(
+        "No device of this node is approved yet: `avadm apply` will refuse the site file.",
+        "Run `avadm disk list`, then `avadm disk approve NODE DISK`.",
+        severity=_WARNING,
+    ),
+    "disks-kind": FindingType(
+        "The device is of another kind than the site file says.",
+        "Correct device_class (behind a RAID controller the kernel may be wrong).",
+        severity=_WARNING,
+        check="disks",
+    ),
+    "disks-missing": FindingType(
+        "The device is not there.",
+        "Compare with `lsblk -o NAME,SERIAL,WWN,SIZE` and `ls -l /dev/disk/by-id` on the node.",
+        check="disks",
+    ),
+    "disks-partition": FindingType(
+        "This is a partition.", "Correct the devices of that node in the site file.", check="disks"
+    ),
+    "disks-several": FindingType(
+        "The name fits several devices.",
+        "Name it by a by-id path (multipath shows one disk as several).",
+        check="disks",
+    ),
+    "disks-twice": FindingType(
+        "Two entries mean the same device.",
+        "Correct the devices of that node in the site file.",
+        check="disks",
+    ),
+    "disks-unproven": FindingType(
+        "It is not proven that the device is blank.",
+        "See docs/how-to/disks.md; `avadm disk list` shows all disks of the node.",
+        check="disks",
+    ),
+    "disks-used": FindingType(
+        "The device is in use by something else.",
+        "Check that it is the right device. If nothing on it is needed: `{zap}`.",
+        check="disks",
+    ),
+    "doctor-snapshot": FindingType(
+        "This is no snapshot that this avadm reads.",
+        "Name a bundle of `avadm support collect`, or use the avadm that made it.",
+    ),
+    "domain-syntax": FindingType("This is no DNS name of a service.", "Correct the name."),
+    "domain-syntax-site": FindingType("This is no DNS domain.", "Correct the domain.", check="domain-syntax"),
+    "drain-late": FindingType("The node is not drained after {timeout:g} s: {count} left.", "{remedy}"),
+    "drain-refused": FindingType("Pods of this node would be lost: it is not drained.", "{remedy}"),
+    "duplicate-address": FindingType(
+        "The address {value} is there twice.", "Correct or remove one of the two."
+    ),
+    "duplicate-device": FindingType("{by_id} is there twice.", "Correct or remove one of the two."),
+    "duplicate-device-nodes": FindingType(
+        "{by_id} is there twice.",
+        "Correct or remove one of the two.",
+        severity=_WARNING,
+        check="duplicate-device",
+    ),
+    "duplicate-device-serial": FindingType(
+        "The serial {value} is there twice.", "Correct or remove one of the two.", check="duplicate-device"
+    ),
+    "duplicate-device-wwn": FindingType(
+        "The wwn {value} is there twice.", "Correct or remove one of the two.", check="duplicate-device"
+    ),
+    "duplicate-name": FindingType(
+        "The node name {value} is there twice.", "Correct or remove one of the two."
+    ),
+    "duplicate-pool": FindingType(
+        "The pool name {value} is there twice.", "Correct or remove one of the two."
+    ),
+    "duplicate-pool-filesystem": FindingType(
+        "The file system has a pool of this name.", "Rename the pool.", check="duplicate-pool"
+    ),
+    "duplicate-pool-objects": FindingType(
+        "The object store has a pool of this name.", "Rename the pool.", check="duplicate-pool"
+    ),
+    "duplicate-role": FindingType("{name} lists the role {role} twice.", "Remove one."),
+    "etcd-copies": FindingType(
+        "Snapshots of etcd lie on the node of its one member alone: with that disk Kubernetes is lost.",
+        "Give the role etcd to two more nodes, add an object store, or copy them to another machine yourself.",
+        severity=_WARNING,
+    ),
+    "etcd-copies-key": FindingType(
+        "Copies of etcd's snapshots would be made with the key that opens all buckets: it would lie on "
+        "etcd's nodes.",
+        "Have a key made for that bucket, and put it into the vault.",
+    ),
+    "existing-key": FindingType("{file} is {fault}"),
+    "file-exists": FindingType(
+        "The file exists already.", "Name another file, or write over it with --force."
+    ),
+    "file-irregular": FindingType("This is not a regular file.", "Name another.", check="file-unreadable"),
+    "file-missing": FindingType("There is no such file.", "{remedy}"),
+    "file-not-utf8": FindingType("The file is not UTF-8 text.", "Save the file as UTF-8."),
+    "file-too-large": FindingType(
+        "The file is too large.", "Name another, or leave out what does not belong in it."
+    ),
+    "file-unreadable": FindingType("This is a directory.", "Name the file in it."),
+    "file-unreadable-error": FindingType(
+        "The file cannot be read.", "Fix its owner, mode or link, or name another.", check="file-unreadable"
+    ),
+    "file-unwritable": FindingType(
+        "The file cannot be written.", "Correct the folder's owner or mode, or name another file."
+    ),
+    "filter-nodes": FindingType("A node is named that there is not.", "Correct it."),
+    "filter-prometheus": FindingType(
+        "The packet filter of the nodes cannot let in a Prometheus of which it knows the name alone.",
+        "Add them.",
+    ),
+    "filter-range": FindingType(
+        "The last port is not behind the first.", "Correct it, or leave it out for a single port."
+    ),
+    "filter-source": FindingType(
+        "Pods cannot be told apart by their addresses: on other nodes they come by the address of their own.",
+        "Write `pods`.",
+    ),
+    "filter-source-syntax": FindingType("This is no network.", "Correct it.", check="filter-source"),
+    "gpu-taint-everywhere": FindingType(
+        "Pods that ask for no GPU would run nowhere.", "Add a worker without GPUs, or remove gpu_taint."
+    ),
+    "gpus-missing": FindingType("{name} has the role gpu, but does not say which GPUs.", "Add gpus."),
+    "gpus-unused": FindingType(
+        "{name} has GPUs, but not the role gpu that makes them usable.", "Add the role gpu, or remove gpus."
+    ),
+    "hardware": FindingType(
+        "The node has less than its roles want: {what}.",
+        "Use another machine, move roles, lower `hardware` in the site file, or waive it.",
+    ),
+    "hardware-counts": FindingType(
+        "The specification has another number of nodes with the role {role}.",
+        "Give the role {role} to more nodes or to fewer, or waive it.",
+        severity=_WARNING,
+        check="hardware",
+    ),
+    "hdfs-kerberos": FindingType(
+        "An HDFS with Kerberos is not supported: the cache's servers have no ticket, and nothing here renews one.",
+        "Copy what is wanted into cephfs or a bucket (hadoop distcp), and mount that.",
+    ),
+    "hdfs-property": FindingType(
+        "This property of Hadoop's client is written by avadm, or wants what the cache has not.",
+        "Write namenodes and authentication in its place.",
+    ),
+    "hdfs-read-only": FindingType(
+        "An HDFS is only read through the cache.", "Remove read_only, or write to the HDFS by its own tools."
+    ),
+    "host-key": FindingType("The site file's host_key of {name} is no public key: {e}."),
+    "host-key-jump": FindingType("The jump host's host key is no public key: {e}.", check="host-key"),
+    "host-key-shared": FindingType(
+        "{name} and {other} have the same host key.",
+        "Make new host keys on cloned machines (ssh-keygen -A).",
+        severity=_WARNING,
+    ),
+    "host-key-syntax": FindingType(
+        "This is no public host key: {problem}.",
+        "Copy the line of the jump host's /etc/ssh/ssh_host_*_key.pub.",
+    ),
+    "host-key-syntax-nodes": FindingType(
+        "This is no public host key: {problem}.",
+        "Copy the line of the node's /etc/ssh/ssh_host_*_key.pub.",
+        check="host-key-syntax",
+    ),
+    "hosts": FindingType(
+        "The name {name} resolves to another address than the site file's.",
+        "Remove that line; the base phase writes the right ones.",
+        severity=_WARNING,
+    ),
+    "identity-mac": FindingType(
+        "Two nodes have the same MAC address.",
+        "Look which machine has it by right; set the other's back.",
+        check="identity",
+    ),
+    "identity-machine-id": FindingType(
+        "Two nodes have the same machine-id.",
+        "Remove /etc/machine-id and run `systemd-machine-id-setup`; prepare the image without it.",
+        check="identity",
+    ),
+    "identity-none": FindingType(
+        "The node has no machine-id.", "Run `systemd-machine-id-setup` on it.", check="identity"
+    ),
+    "init-incomplete": FindingType(
+        "Values that a site file needs are missing.", "Give these flags, or answer the questions."
+    ),
+    "inventory-foreign": FindingType(
+        "There is an inventory that avadm did not write.", "Name another folder with --out."
+    ),
+    "inventory-unwritable": FindingType("The inventory cannot be written.", "Name another folder."),
+    "ipip-one-subnet": FindingType(
+        "All nodes are in one subnet, so nothing would ever be wrapped.",
+        "Say how long the prefix of one rack's subnet is, or remove ipip.",
+    ),
+    "junit": FindingType(
+        "The JUnit file cannot be written.", "Name a file in a folder that can be written to."
+    ),
+    "kernel": FindingType(
+        "The node runs another kernel than it should.", "Install that kernel, boot it, and hold its package."
+    ),
+    "known-hosts": FindingType("The pinned host keys cannot be {done}.", "{remedy}"),
+    "kubernetes-master": FindingType(
+        "Kubernetes did not {do} {names}.",
+        "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master.",
+    ),
+    "lab-apt-cache": FindingType(
+        "The apt cache does not start.", "Read the log; is the port taken (ss -ltnp sport = :{PORT})?"
+    ),
+    "lab-apt-cache-slots": FindingType("{SLOTS} labs run at once.", "Take one down.", check="lab-apt-cache"),
+    "lab-cgroup": FindingType(
+        "kubelet 1.9 cannot run here: it knows cgroup v1 alone, and this machine has booted with v2 alone.",
+        "Add systemd.unified_cgroup_hierarchy=0 to the kernel's arguments (on Debian: GRUB_CMDLINE_LINUX in "
+        "/etc/default/grub, then update-grub) and boot again. Or leave Kubernetes out: `avadm lab up "
+        "--masters 0`, `make demo-storage`, `make test-storage`.",
+    ),
+    "lab-changed": FindingType(
+        "The lab exists with another value of {key!r}.",
+        "Leave the option out, or run `avadm lab down` first.",
+    ),
+    "lab-command": FindingType("{doing} failed.", "{remedy}"),
+    "lab-engine": FindingType(
+        "The container engine does not start.", "Read the log, or start docker yourself and run this again."
+    ),
+    "lab-folder": FindingType(
+        "The lab's folder holds something that is not a lab.",
+        "Give another folder by AVADM_LAB_DIR, or empty this one.",
+    ),
+    "lab-name-taken": FindingType(
+        "A lab named {name!r} belongs to another folder.",
+        "Take it down first (AVADM_LAB_DIR={other} avadm lab down), or use another --name.",
+    ),
+    "lab-network": FindingType(
+        "A docker network of the lab's name is not the lab's.", "Choose another name by --name."
+    ),
+    "lab-node": FindingType("The lab has no such node."),
+    "lab-node-ready": FindingType(
+        "{name} is not as it should be.", "Run `avadm lab down` and `avadm lab up`."
+    ),
+    "lab-node-start": FindingType(
+        "{name} does not start.",
+        "See `docker logs {container}`; `avadm lab down` and `avadm lab up` make it again.",
+    ),
+    "lab-none": FindingType("There is no lab.", "Run `avadm lab up`."),
+    "lab-option": FindingType("{value}."),
+    "lab-packages": FindingType(
+        "Packages are needed that this machine does not have.", "On Debian: {command}"
+    ),
+    "lab-root": FindingType(
+        "Labs and simulated hosts need root: they are made of devices, networks and containers.",
+        "Run the same command with sudo.",
+    ),
+    "lab-size": FindingType("This is not a size.", "Write 10G."),
+    "lab-state": FindingType(
+        "The lab's state cannot be read.",
+        "Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
+    ),
+    "lab-subnet": FindingType("This is not a network."),
+    "lab-subnet-size": FindingType(
+        "The lab's network has the wrong size.", "Give one like 10.77.0.0/24.", check="lab-subnet"
+    ),
+    "lab-subnet-taken": FindingType(
+        "The lab's network overlaps one of this machine's.",
+        "Choose another, e.g. `avadm lab up --subnet 10.78.0.0/24`.",
+    ),
+    "lab-systemd": FindingType(
+        "systemd does not start in a container on this machine.",
+        "Use a machine where docker may add capabilities.",
+    ),
+    "latency": FindingType(
+        "Round trips between nodes are too long.",
+        "Are they in one room, on one subnet? Look at the switches between them and at what loads the link.",
+    ),
+    "latency-loss": FindingType(
+        "Requests between nodes are lost.",
+        "Look at cable, switch port, duplex and address (is it used twice?); a firewall must let nodes talk.",
+        check="latency",
+    ),
+    "latency-loss-few": FindingType(
+        "Requests between nodes are lost.",
+        "Look at cable, switch port, duplex and address (is it used twice?); a firewall must let nodes talk.",
+        severity=_WARNING,
+        check="latency",
+    ),
+    "latency-unusual": FindingType(
+        "Round trips between nodes are longer than is usual here.",
+        "Look at cable, switch port and path of the node, and at what loads it.",
+        severity=_WARNING,
+        check="latency",
+    ),
+    "ledger-unreadable": FindingType(
+        "The state of the site cannot be read.",
+        "Remove the file: the copy on the site's nodes is taken, or every phase is run again, which changes "
+        "nothing that is right.",
+    ),
+    "ledger-unwritable": FindingType(
+        "The state of the site cannot be written.",
+        "Free space or permission there and run the same command again.",
+    ),
+    "left-cordoned": FindingType(
+        "No new pods are put there: cordoned.",
+        "`avadm node uncordon {nodes}` when it may have pods again.",
+        severity=_INFO,
+    ),
+    "left-cordoned-unknown": FindingType(
+        "It may have been left cordoned.",
+        "`avadm node uncordon {nodes}` once Kubernetes answers.",
+        check="left-cordoned",
+    ),
+    "limit": FindingType("--limit matches no node."),
+    "load-balancer-nobody": FindingType(
+        "Nobody announces these addresses: no node has the role ingress.", "Give workers the role ingress."
+    ),
+    "load-balancer-range": FindingType("This is no range of addresses.", "Correct first or last."),
+    "load-balancer-range-large": FindingType(
+        "This range is too large.", "Correct first or last.", check="load-balancer-range"
+    ),
+    "load-balancer-taken": FindingType(
+        "An address of this range is somebody else's.", "Choose another range."
+    ),
+    "local-volumes-alone": FindingType(
+        "{name} would keep volumes for pods, but is not {names}.",
+        "Add the role, or remove local_volumes_gib.",
+    ),
+    "lock-unusable": FindingType("The site's lock cannot be taken."),
+    "log-file": FindingType("The log file {value} is there twice.", "Correct or remove one of the two."),
+    "log-store": FindingType("The store {value} is there twice.", "Correct or remove one of the two."),
+    "log-store-alone": FindingType(
+        "With one store, its loss is the loss of all logs.", "Name a second node.", severity=_WARNING
+    ),
+    "log-store-node": FindingType(
+        "Logs would be kept on a node that the site has not.", "Name a node of the site.", check="log-store"
+    ),
+    "log-stores": FindingType(
+        "No log store answers.",
+        "On those nodes see `systemctl status avadm-log-store`; `avadm apply logs` installs it.",
+    ),
+    "log-stores-many": FindingType(
+        "Each store keeps all logs, and every node sends to each.", "Name two nodes.", severity=_WARNING
+    ),
+    "mds-too-few": FindingType(
+        "There are fewer metadata servers than ranks.",
+        "Give the role mds to more nodes, or set `components: {{ceph: {{filesystem: null}}}}`.",
+    ),
+    "memory": FindingType(
+        "The node has less memory than its roles want.",
+        "Add memory, move roles, or lower osd_memory_mib and mds_cache_mib.",
+        severity=_WARNING,
+    ),
+    "min-replicas": FindingType(
+        "More copies are needed to serve than are ever made.", "Set min_replicas to {value}."
+    ),
+    "min-replicas-all": FindingType(
+        "Every lost OSD stops I/O, since all copies are needed to serve.",
+        "Set min_replicas to {value} where service goes first.",
+        severity=_WARNING,
+        check="min-replicas",
+    ),
+    "min-replicas-one": FindingType(
+        "With one copy left, writes continue: if that disk fails too, they are lost.",
+        "Use 3 replicas and min_replicas 2 where data goes before space.",
+        severity=_WARNING,
+        check="min-replicas",
+    ),
+    "missing-key": FindingType("The key {key!r} is missing.", "Add '{name}: …'."),
+    "mount-kind": FindingType(
+        "An under store is a folder of cephfs, a bucket or a folder of an HDFS, one of these.",
+        "Write one of `cephfs: /FOLDER`, `s3: {{bucket, endpoint, secret}}` and `hdfs: {{namenodes, folder}}`.",
+    ),
+    "mount-point": FindingType("The file system cannot be mounted there.", "Choose another mount point."),
+    "mount-point-shared": FindingType(
+        "The cache and cephfs would be mounted inside of one another.", "Choose another mount_point."
+    ),
+    "mount-store": FindingType(
+        "A bucket is of the site's own object store, or of another one, whose endpoint and secret are named.",
+        "Write both, or neither.",
+    ),
+    "mount-twice": FindingType(
+        "The folder of the cache {value} is there twice.", "Correct or remove one of the two."
+    ),
+    "mount-without-bucket": FindingType(
+        "An under store is a bucket that the site's own object store has not.",
+        "Add the bucket to components.object_store.buckets, or name endpoint and secret of another store.",
+    ),
+    "mount-without-cephfs": FindingType(
+        "An under store lies on cephfs, which the site has not.",
+        "Remove the under store, or add the file system.",
+    ),
+    "name-reserved": FindingType("A node cannot be called {name}.", "Call it {name}1, for example."),
+    "name-too-long": FindingType(
+        "Name too long: {kind} made from it would have {count} characters, and may have {bound}.",
+        "Choose a shorter name.",
+    ),
+    "namenode-twice": FindingType(
+        "The namenode {value} is there twice.", "Correct or remove one of the two."
+    ),
+    "names": FindingType(
+        "The node's host name is not the site file's.",
+        "Run `hostnamectl set-hostname {name}` on it, or correct the site file: is it the machine that you mean?",
+    ),
+    "names-address": FindingType(
+        "An address of the site file is on none of the node's interfaces.",
+        "Configure that address, or correct the site file.",
+        check="names",
+    ),
+    "network-too-small": FindingType("{name} has too few addresses.", "Choose a shorter prefix."),
+    "network-unusable": FindingType("{name} cannot be a network of machines.", "Choose another range."),
+    "nics-duplex": FindingType(
+        "The interface runs in half duplex.",
+        "Let both ends negotiate, or set both; then look at cable and switch port.",
+        check="nics",
+    ),
+    "nics-mtu": FindingType(
+        "The interface has another MTU than its network.",
+        "Set the MTU of the interface: mixed ones make large packets vanish.",
+        check="nics",
+    ),
+    "nics-netmask": FindingType(
+        "The interface has another netmask than the site file's network.",
+        "Correct the netmask, or the network in the site file: all nodes are in one subnet unless "
+        "network.rack_prefix says how long that of a rack is.",
+        check="nics",
+    ),
+    "nics-speed": FindingType(
+        "The link is slower than the node's roles want.",
+        "Look at cable, transceiver and switch port; or waive it.",
+        check="nics",
+    ),
+    "nics-speed-unequal": FindingType(
+        "The link is slower than that of nodes with the same roles.",
+        "Look at cable, transceiver and switch port.",
+        severity=_WARNING,
+        check="nics",
+    ),
+    "no-alertmanager": FindingType(
+        "Alerts would reach nobody.", "Give the role alertmanager to the prometheus nodes.", severity=_WARNING
+    ),
+    "no-ansible": FindingType(
+        "ansible-playbook is missing from avadm's own Python environment.",
+        "Install avadm again in that environment: `make setup` in a checkout, else `pip install` of its wheel.",
+    ),
+    "no-ava": FindingType(
+        "This site has no platform.", "Add `ava: {{}}` below components, then `avadm apply`."
+    ),
+    "no-backups": FindingType(
+        "There is no place for backups of the database: what is lost or deleted by mistake cannot be had back.",
+        "Add one of them; `backup: null` says that none are wanted.",
+        severity=_WARNING,
+    ),
+    "no-backups-restore": FindingType(
+        "This site has no backups of PostgreSQL.",
+        "docs/how-to/back-up-and-restore.md says where backups can be; then `avadm apply backups`.",
+        check="no-backups",
+    ),
+    "no-client": FindingType(
+        "No node is a storage client, so that nothing mounts or measures the storage.",
+        "Give the role client to compute nodes.",
+        severity=_WARNING,
+    ),
+    "no-kubectl": FindingType(
+        "kubectl cannot be run from here: a file does not exist.",
+        "{remedy} On a master, root has kubectl: `avadm ssh {name}`.",
+    ),
+    "no-kubernetes": FindingType(
+        "The site has no Kubernetes.", "Give a node the role master, then run `avadm apply`."
+    ),
+    "no-lock-majority": FindingType("Too few of the nodes that keep the site's lock answer.", "{remedy}"),
+    "no-logs": FindingType(
+        "The site has no central log store.", "Name two nodes in components.logs.stores, then `avadm apply`."
+    ),
+    "no-member": FindingType("No node of PostgreSQL is the {role}.", "See `avadm doctor --only database`."),
+    "no-monitoring": FindingType(
+        "Nothing watches this site.",
+        "Give nodes the roles prometheus and alertmanager, or name the site's own servers in "
+        "components.monitoring.existing.",
+        severity=_WARNING,
+    ),
+    "no-pod": FindingType(
+        "No pod with {labels} in {namespace} is ready.",
+        "See `kubectl get pods --namespace {namespace}` on a master, and `avadm doctor --only ava`.",
+    ),
+    "no-proxy-entry": FindingType(
+        "These exceptions have no effect: there is no proxy.",
+        "Set packages.internet_proxy, or remove no_proxy.",
+        severity=_WARNING,
+    ),
+    "no-proxy-entry-syntax": FindingType(
+        "Invalid exception of the proxy.", "{remedy}", check="no-proxy-entry"
+    ),
+    "no-report": FindingType("This is not a report."),
+    "no-site": FindingType("No site file was named and there is no default one.", "{remedy}"),
+    "no-standby": FindingType(
+        "The one master of the cache has no standby: while it is down nothing is read through the cache.",
+        "Give the role alluxio_master to two more nodes.",
+        severity=_WARNING,
+    ),
+    "no-standby-alertmanager": FindingType(
+        "The one Alertmanager has no peer.",
+        "Give the role alertmanager to one more node.",
+        severity=_WARNING,
+        check="no-standby",
+    ),
+    "no-standby-ava": FindingType(
+        "The loss of the one node stops the platform, and loses what was written since the last backup.",
+        "Give the role database to one more node.",
+        severity=_WARNING,
+        check="no-standby",
+    ),
+    "no-standby-mds": FindingType(
+        "No metadata server stands by: the loss of one stops a part of the file system.",
+        "Give the role mds to one more node.",
+        severity=_WARNING,
+        check="no-standby",
+    ),
+    "no-standby-mgr": FindingType(
+        "The one manager has no standby.",
+        "Give the role mgr to the mon nodes.",
+        severity=_WARNING,
+        check="no-standby",
+    ),
+    "no-standby-objects": FindingType(
+        "The loss of the one gateway stops the object store.",
+        "Give the role rgw to one more node.",
+        severity=_WARNING,
+        check="no-standby",
+    ),
+    "node-unknown": FindingType("Kubernetes does not know this node.", "{remedy}"),
+    "node-without-roles": FindingType(
+        "Nodes without roles get only the base and node_exporter.",
+        "Give them roles, or leave it so.",
+        severity=_WARNING,
+    ),
+    "nothing-to-do": FindingType(
+        "No node takes part in what was asked for.",
+        "Name other phases or other nodes, or give nodes these roles in the site file.",
+    ),
+    "object-name-reserved": FindingType(
+        "Users and buckets of avadm's own have names with this beginning.", "Choose another name."
+    ),
+    "object-user-twice": FindingType("The user {value} is there twice.", "Correct or remove one of the two."),
+    "objects-key-missing": FindingType(
+        "The vault does not hold the {what} {whose}.",
+        "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+    ),
+    "objects-provider": FindingType(
+        "The external store is not described.", "Add components.object_store.external."
+    ),
+    "objects-provider-external": FindingType(
+        "An external store is described, but the site's own gateways are to serve.",
+        "Set the provider, or remove external.",
+        check="objects-provider",
+    ),
+    "objects-provider-own": FindingType(
+        "This belongs to the site's own gateways; others run this store.",
+        "Remove {key}.",
+        check="objects-provider",
+    ),
+    "os": FindingType(
+        "The node runs another operating system than the profile's.",
+        "Install the node again, or choose the profile that fits in the site file.",
+    ),
+    "osd-without-devices": FindingType(
+        "{name} has the role osd but no approved device.",
+        "Run `avadm bootstrap`, then `avadm disk list --limit {name}` and `avadm disk approve {name} DISK`.",
+    ),
+    "package-key": FindingType("This is no public key of a package source.", "{remedy}"),
+    "package-sources": FindingType(
+        "An empty list would leave the nodes without packages.",
+        "Remove the key to leave the nodes' own sources alone.",
+    ),
+    "package-sources-line": FindingType(
+        "This is no line of a sources.list.", "Write it as in /etc/apt/sources.list.", check="package-sources"
+    ),
+    "package-sources-silent": FindingType(
+        "A package source does not answer.",
+        "Check packages.sources and packages.proxy in the site file, and the way there.",
+        check="package-sources",
+    ),
+    "packages": FindingType(
+        "Packages that the node needs are not available.",
+        "Check packages.sources, packages.keys and packages.proxy in the site file, and the way there.",
+    ),
+    "packages-version": FindingType(
+        "{name} would be installed in another version than the profile's.",
+        "Name sources that hold that version, or choose another profile.",
+        check="packages",
+    ),
+    "packet-filter": FindingType(
+        "There are tables of nftables that are called as avadm's, which would replace them.",
+        "See whose they are, and give them another name; or network.filter.enabled: false in the site file.",
+    ),
+    "packet-filter-others": FindingType(
+        "Another program filters packets too; what passes has to pass both.",
+        "Disable it, or see that it lets that through. A restart of nftables.service removes avadm's rules.",
+        severity=_WARNING,
+        check="packet-filter",
+    ),
+    "password-file": FindingType("The password file can be read by others.", "chmod 600 {file}"),
+    "password-file-empty": FindingType("The password file's first line is empty.", check="password-file"),
+    "password-file-unreadable": FindingType(
+        "The password file cannot be read: {reason}.", check="password-file"
+    ),
+    "password-missing": FindingType(
+        "Standard input has no password.",
+        "Run it in a terminal, which asks for it, or hand it a file: avadm ava create-admin NAME < FILE",
+    ),
+    "path-mtu": FindingType(
+        "The interface's MTU is too small.", "Set its MTU to what the site file asks for."
+    ),
+    "path-mtu-lost": FindingType(
+        "Packets of full size do not pass between nodes.",
+        "Set the MTU of every switch port and interface on that network, or ask for a smaller one in the "
+        "site file.",
+        check="path-mtu",
+    ),
+    "path-mtu-unknown": FindingType(
+        "Whether packets of full size pass cannot be told: echo requests are not answered, TCP is.",
+        "Let ICMP through between nodes: without it the kernel too cannot find out what size passes.",
+        severity=_WARNING,
+        check="path-mtu",
+    ),
+    "people-default-group": FindingType(
+        "{name} is not in the group that runs are to be charged to.",
+        "Add {name} to its members, or name another group.",
+    ),
+    "people-twice": FindingType(
+        "The {what} {name} stands there twice.", "Remove one of the two, or correct its name."
+    ),
+    "people-unknown": FindingType(
+        "The platform has no {kind} {name}.",
+        "Correct the name, add the {kind} to the file, or apply all of the file: `avadm ava apply FILE`.",
+    ),
+    "pki-unreadable": FindingType(
+        "The site's certificates cannot be read.",
+        "Restore the file, or move it away: all certificates are then recreated from the vault's keys.",
+    ),
+    "pki-unwritable": FindingType(
+        "The site's certificates cannot be written.", "Give the site file's folder to whom runs avadm."
+    ),
+    "plan-blind": FindingType(
+        "No lock node is reachable.",
+        "Fix what follows, or plan by this controller's state alone with --offline.",
+    ),
+    "plan-of-another": FindingType("The plan is of another {what}.", "{remedy}"),
+    "plan-outdated-inputs": FindingType(
+        "The phase's inputs have changed since.", "{remedy}", check="plan-outdated"
+    ),
+    "plan-outdated-part": FindingType(
+        "The phase's part in the plan is another by now.", "{remedy}", check="plan-outdated"
+    ),
+    "plan-outdated-state": FindingType(
+        "The node is in another state than the plan saw.", "{remedy}", check="plan-outdated"
+    ),
+    "plan-unreadable": FindingType("The plan cannot be read.", "{remedy}"),
+    "plan-unreadable-format": FindingType("This is not a plan.", "{remedy}", check="plan-unreadable"),
+    "plan-unstable": FindingType(
+        "The saved plan will not hold: building the missing artifacts changes the inputs that it was made from.",
+        "Run `avadm artifacts build`, then make the plan again.",
+        severity=_WARNING,
+    ),
+    "plan-unwritable": FindingType("The plan cannot be written."),
+    "pointer-unwritable": FindingType("The default site cannot be saved."),
+    "port-clash": FindingType("Two programs would listen on one port of {node}.", "{remedy}"),
+    "ports": FindingType(
+        "Port {port} is taken by another program.",
+        "Stop it, or move it to another port; `ss -ltnp 'sport = :{port}'` shows it.",
+    ),
+    "profile-file": FindingType("Invalid profile.", "{remedy}"),
+    "prometheus-replicas": FindingType(
+        "Prometheus runs as two or three equal replicas.", "Give the role prometheus to two or three nodes."
+    ),
+    "prune-name": FindingType("This names nothing.", "Correct the name."),
+    "prune-nothing": FindingType(
+        "Nothing of this name is there without being in the file.",
+        "Take it out of the file first, or leave the option out: it may be gone already.",
+    ),
+    "quorum-even": FindingType(
+        "This many masters of the cache survive no more losses than 1 or 3.", "Add or remove some."
+    ),
+    "quorum-even-etcd": FindingType(
+        "An even number of etcd members survives no more losses than one fewer.",
+        "Add or remove one.",
+        check="quorum-even",
+    ),
+    "quorum-even-master": FindingType(
+        "Masters come in odd numbers.", "Add or remove one.", check="quorum-even"
+    ),
+    "quorum-even-mon": FindingType(
+        "An even number of monitors survives no more losses than one fewer.",
+        "Add or remove one.",
+        check="quorum-even",
+    ),
+    "quorum-large": FindingType("Every member slows every write.", "Correct it.", severity=_WARNING),
+    "quorum-large-mon": FindingType(
+        "Every monitor slows every change of the maps.",
+        "Correct it.",
+        severity=_WARNING,
+        check="quorum-large",
+    ),
+    "quorum-single": FindingType(
+        "The loss of the one monitor stops all storage.",
+        "Give the role mon to two more nodes.",
+        severity=_WARNING,
+    ),
+    "quorum-single-etcd": FindingType(
+        "The loss of the one etcd member stops Kubernetes.",
+        "Give the role etcd to two more nodes.",
+        severity=_WARNING,
+        check="quorum-single",
+    ),
+    "quorum-single-master": FindingType(
+        "While the one master is down, nothing of Kubernetes can be changed.",
+        "Give the role master to two more nodes.",
+        severity=_WARNING,
+        check="quorum-single",
+    ),
+    "rack-name": FindingType("This rack name fits neither CRUSH nor an inventory.", "Rename the rack."),
+    "rack-name-taken": FindingType(
+        "CRUSH already has a bucket called {rack}.", "Rename the rack.", check="rack-name"
+    ),
+    "rack-name-twice": FindingType(
+        "Two racks would get one inventory group.", "Rename one of them.", check="rack-name"
+    ),
+    "rack-prefix": FindingType(
+        "A rack's subnet is a part of the management subnet.",
+        "Correct it, or remove it where all nodes share one segment.",
+    ),
+    "rack-prefix-split": FindingType(
+        "The nodes of {rack} are in several subnets.",
+        "Correct the addresses, the racks, or rack_prefix.",
+        check="rack-prefix",
+    ),
+    "rack-routes": FindingType(
+        "The routers between the racks do not know the way to pods.",
+        "Let nodes tell the switches their routes (network.bgp.peers), or write ipip: cross_subnet.",
+    ),
+    "racks-without-reserve": FindingType(
+        "After the loss of a rack its copies cannot be recreated: no other rack may take them.",
+        "Spread the OSD nodes over one rack more, or set failure_domain: host.",
+        severity=_WARNING,
+    ),
+    "rbd-pool-unknown": FindingType(
+        "Pods' block volumes would lie in a pool that the site has not.",
+        "Name one of these, or add the pool.",
+    ),
+    "registries": FindingType(
+        "The image registry {name} does not answer.",
+        "Check components.kubernetes.registries in the site file (name, ca), DNS, and the way there.",
+    ),
+    "registries-proxy": FindingType(
+        "The proxy to the internet, {proxy}, does not answer.",
+        "Check packages.internet_proxy in the site file, and the firewall between the node and the proxy.",
+        check="registries",
+    ),
+    "registry-name": FindingType("The registry {value} is there twice.", "Correct or remove one of the two."),
+    "registry-name-own": FindingType(
+        "This is the name of the site's own registry.",
+        "Remove it: nodes know their own.",
+        check="registry-name",
+    ),
+    "registry-password-missing": FindingType(
+        "The vault does not hold the password of {user} at {name}.",
+        "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+    ),
+    "registry-storage": FindingType(
+        "There is no shared file system.", "Write disk, or give ceph a file system."
+    ),
+    "registry-storage-mount": FindingType(
+        "{name} has the registry, but does not mount the shared file system that is to keep its images.",
+        "Add the role client.",
+        check="registry-storage",
+    ),
+    "replace-what": FindingType(
+        "It is not clear what to recreate on which node.",
+        "Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
+    ),
+    "replicas-too-many": FindingType(
+        "There are fewer {failure_domain}s with OSDs than copies.",
+        "Add OSD nodes, lower replicas, or set failure_domain: host.",
+    ),
+    "resolution": FindingType(
+        "{question} leads elsewhere by the node's resolver.",
+        "Correct the DNS (or the node's search domains): after the base phase /etc/hosts hides it.",
+        severity=_WARNING,
+    ),
+    "resolution-slow": FindingType(
+        "The node's resolver is slow.",
+        "Remove dead servers from /etc/resolv.conf: every login waits for them.",
+        severity=_WARNING,
+        check="resolution",
+    ),
+    "restore-time": FindingType("This is no time."),
+    "restore-time-future": FindingType("This time has not come yet.", check="restore-time"),
+    "restore-time-zone": FindingType("This time does not say in which zone it is.", check="restore-time"),
+    "role-alone": FindingType(
+        "{name} has the role {role}, but is not {names}.", "Add the role {value}, or remove {role}."
+    ),
+    "role-missing": FindingType(
+        "There is a platform (ava), but no node has the role {role}, which {why}.",
+        "Give a node the role {role}, or remove components.ava.",
+    ),
+    "role-missing-any": FindingType(
+        "No node has the role {role}, which {why}.",
+        "Give a node the role {role}{otherwise}.",
+        check="role-missing",
+    ),
+    "role-missing-database": FindingType(
+        "There is a database, but no node has the role {role}, which {why}.",
+        "Give nodes the role {role}, or remove components.database.",
+        check="role-missing",
+    ),
+    "role-missing-objects": FindingType(
+        "There is an object store, but no node has the role {role}, which {why}.",
+        "Give nodes the role {role}, or use `provider: external`.",
+        check="role-missing",
+    ),
+    "role-unused": FindingType(
+        "There is the role {role} but no cache.",
+        "Describe the cache in components.alluxio, or remove the role {role}.",
+    ),
+    "role-unused-database": FindingType(
+        "There are nodes with the role database, but no database for them.",
+        "Add `components: {{database: {{}}}}`, or remove the role database.",
+        check="role-unused",
+    ),
+    "role-unused-mds": FindingType(
+        "There are metadata servers but no file system.",
+        "Remove the role mds, or `filesystem: null`.",
+        check="role-unused",
+    ),
+    "role-unused-monitoring": FindingType(
+        "The site's own monitoring is used, so that no {role} is installed.",
+        "Remove the role {role}, or components.monitoring.existing.",
+        check="role-unused",
+    ),
+    "role-unused-prometheus": FindingType(
+        "There is {role} but no Prometheus.",
+        "Add the role prometheus, or remove {role}.",
+        check="role-unused",
+    ),
+    "role-unused-rgw": FindingType(
+        "There are nodes with the role rgw, but no object store for them.",
+        "Add `components: {{object_store: {{}}}}`, or remove the role rgw.",
+        check="role-unused",
+    ),
+    "roles-apart": FindingType(
+        "{name} would keep two virtual addresses, the API's and the ingress'.",
+        "Give the role ingress to other workers.",
+    ),
+    "roles-apart-objects": FindingType(
+        "{name} would keep two virtual addresses, the object store's and that of {value}.",
+        "Give the role rgw to storage nodes.",
+        check="roles-apart",
+    ),
+    "route-reflector": FindingType(
+        "A route reflector is a node of Kubernetes, named once.", "Name a master or a worker."
+    ),
+    "route-reflector-single": FindingType(
+        "While the one route reflector is down, no node learns of new routes, and all lose the old ones.",
+        "Name another one, best in another rack.",
+        severity=_WARNING,
+    ),
+    "run-folder": FindingType(
+        "The folder of this run cannot be made.",
+        "Free space or permission there, or name another folder with AVADM_RUNS.",
+    ),
+    "run-unreadable": FindingType("The files of this run are damaged.", "Read {name} in that folder."),
+    "secret-in-site-file": FindingType(
+        "A secret does not belong in the site file.",
+        "Put it into the vault file with ansible-vault and refer to it; choose a new one if others could read it.",
+    ),
+    "secret-missing": FindingType(
+        "The vault has no {name}, a key of an object store behind the cache.",
+        "Write it there: `ansible-vault edit {vault}`.",
+    ),
+    "shares-sum": FindingType(
+        "The shares of file system, pools and object store come to more than the whole.",
+        "Lower filesystem.share, object_store.share or a pool's share.",
+    ),
+    "site-locked": FindingType(
+        "`avadm {value}` is running on this site already.",
+        "Wait for it (`avadm runs show latest`), or stop it with ctrl-C where it runs.",
+    ),
+    "site-unwritable": FindingType("The site file cannot be written."),
+    "space": FindingType(
+        "The file system of {file} is nearly full.",
+        "Make room (apt-get clean, old logs), or give that folder a larger file system.",
+    ),
+    "ssh-file": FindingType("ssh cannot be given a file of this name.", "{remedy}"),
+    "ssh-user": FindingType("This is no login name.", "Write the name alone."),
+    "standard-output": FindingType(
+        "What this verb prints could not be written.", "Free space, or send it elsewhere; then run it again."
+    ),
+    "storage-address-missing": FindingType("{name} is not on the storage network.", "Add storage_address."),
+    "storage-network-missing": FindingType(
+        "There is a storage address but no storage network.", "Add network.storage, or remove the address."
+    ),
+    "swap": FindingType(
+        "The node swaps; kubelet would not start, so the phase nodes switches that off.",
+        "Nothing, or `swapoff -a` and remove it from /etc/fstab (the phase makes its line a comment).",
+        severity=_WARNING,
+    ),
+    "swap-full": FindingType(
+        "The node swaps, and what it has swapped out does not fit into memory.",
+        "Stop what takes the memory, then `swapoff -a`.",
+        check="swap",
+    ),
+    "tier-order": FindingType(
+        "The cache's tiers are not one of each kind from the fastest to the slowest.",
+        "Put them in this order.",
+    ),
+    "tier-shared": FindingType("One tier of the cache lies inside of another.", "Choose another folder."),
+    "time-no-source": FindingType(
+        "There are neither time servers nor mon nodes or masters that could serve the time.",
+        "Add time.servers.",
+    ),
+    "time-server": FindingType(
+        "The time server {value} is there twice.", "Correct or remove one of the two."
+    ),
+    "time-server-name": FindingType(
+        "This is no time server's name.", "Write the name alone, without options.", check="time-server"
+    ),
+    "time-sources": FindingType(
+        "The time server {name} gives no good answer.",
+        "Check time.servers in the site file, UDP port 123 on the way, and the server itself.",
+    ),
+    "time-two-servers": FindingType(
+        "When two time servers differ, nobody can tell which one is wrong.",
+        "Add a third one.",
+        severity=_WARNING,
+    ),
+    "tunnels": FindingType(
+        "The nodes' tunnels have no addresses of their own.",
+        "Set network.tunnels to a range that nothing else uses, e.g. a /24.",
+    ),
+    "tunnels-few": FindingType(
+        "There are more masters and workers than tunnel addresses.", "Choose a larger range.", check="tunnels"
+    ),
+    "unexpected": FindingType("Unexpected error: {name}: {error}", "{remedy}"),
+    "unknown-artifact": FindingType(
+        "There is no artifact {name!r}.{guess}", "Name one of these, or none for what the site needs."
+    ),
+    "unknown-check": FindingType("There is no such check."),
+    "unknown-check-or-topic": FindingType(
+        "There is no such check or topic.", "{remedy}", check="unknown-check"
+    ),
+    "unknown-key": FindingType("There is no key {name!r} here.", "{remedy}"),
+    "unknown-key-asked": FindingType("Unknown key {name!r}{above}.", "{remedy}", check="unknown-key"),
+    "unknown-node": FindingType("There is no such node."),
+    "unknown-node-kubernetes": FindingType("This node has nothing of Kubernetes.", check="unknown-node"),
+    "unknown-node-ssh": FindingType("The site has no node {node!r}.{guess}", check="unknown-node"),
+    "unknown-phase": FindingType("There is no phase {name!r}.{guess}", "Name one of these, or none for all."),
+    "unknown-profile": FindingType("There is no profile {name!r}.", "{remedy}"),
+    "unknown-profile-profile": FindingType("There is no profile {name!r}.", check="unknown-profile"),
+    "unknown-run": FindingType("No run, or more than one, has the id {name!r}.", "See `avadm runs list`."),
+    "unknown-run-none": FindingType(
+        "There is no run yet.", "Start one with `avadm apply`.", check="unknown-run"
+    ),
+    "url-password": FindingType(
+        "A user or password does not belong in the site file.",
+        "Have the proxy admit the nodes and the controller by their addresses.",
+    ),
+    "url-password-proxy": FindingType(
+        "A password does not belong in the site file.",
+        "Put the whole URL in the vault file and refer to it in extra_vars.",
+        check="url-password",
+    ),
+    "url-syntax": FindingType(
+        "This is no URL of an S3 store.", "Write scheme, host and port alone; keys go into the vault."
+    ),
+    "url-syntax-proxy": FindingType("Invalid proxy.", "Correct it.", check="url-syntax"),
+    "url-syntax-service": FindingType("This is no URL of a service.", "Correct it.", check="url-syntax"),
+    "variable-name": FindingType("{key!r} cannot be a variable here.", "{remedy}"),
+    "vault-locked": FindingType(
+        "The vault cannot be opened with this password.",
+        "Put the right password into that file, or name another one with {PASSWORD_ENV}.",
+    ),
+    "vault-lost": FindingType(
+        "The site's vault is gone, and what was made with it is there: no new one is made.", "{remedy}"
+    ),
+    "vault-name-clash": FindingType("Two parts of the site would share one private key.", "Rename the node."),
+    "vault-other": FindingType("This is not the vault that the site was installed with.", "{remedy}"),
+    "vault-password-missing": FindingType(
+        "The file with the vault's password is missing.",
+        "Restore it, or name another one with {PASSWORD_ENV}.",
+    ),
+    "vault-password-open": FindingType("Others can read the vault's password.", "chmod 600 {file}"),
+    "vault-unusable": FindingType("{what}"),
+    "verb-not-installed": FindingType(
+        "`avadm {verb}` is not installed.",
+        "Install the distribution {distribution}, of the same version as avadm.",
+    ),
+    "versions": FindingType(
+        "The cluster's daemons are not all of the profile's one version.",
+        "Finish the upgrade: `ceph versions` shows which kind lags; restart those daemons.",
+    ),
+    "versions-missing": FindingType(
+        "{name} should run here after the phase {phase} and does not.",
+        "See `systemctl status '{name}*'` and the journal on the node; then apply {phase} again.",
+        check="versions",
+    ),
+    "versions-profile": FindingType(
+        "{what} is not of the profile's version.",
+        "Name package sources with that version, or choose the profile that fits.",
+        check="versions",
+    ),
+    "versions-stale": FindingType(
+        "{program} was replaced on disk after it was started.",
+        "Restart it (for ceph one daemon after another, HEALTH_OK between them).",
+        check="versions",
+    ),
+    "versions-unequal": FindingType(
+        "{what} differs from the ceph servers.",
+        "Bring the packages of all nodes to one version, then restart or mount again what runs.",
+        check="versions",
+    ),
+    "versions-unknown": FindingType(
+        "The node could not be asked for its versions.", "Run again.", check="versions"
+    ),
+    "vip-missing": FindingType(
+        "There are nodes with the role {role}, but no virtual address for them.", "Add network.{key}."
+    ),
+    "vip-missing-several": FindingType(
+        "There are several {what}, but no virtual address for them.", "Add {dotted}.", check="vip-missing"
+    ),
+    "vip-other-rack": FindingType(
+        "Nodes with the role {role} that shall hold this address are in another rack's subnet.",
+        "Give the role {role} to nodes of one rack, and take an address of its subnet.",
+    ),
+    "vip-outside": FindingType(
+        "A virtual address is one that a machine of the management subnet could have.",
+        "Choose a free address of the subnet.",
+    ),
+    "vip-taken": FindingType("This address is somebody else's.", "Choose a free address of the subnet."),
+    "vip-unused": FindingType(
+        "Nobody holds this address: no node has the role {role}.",
+        "Give a node the role {role}, or remove {key}.",
+        severity=_WARNING,
+    ),
+    "vm-boot": FindingType(
+        "The virtual machine does not answer over ssh.", "Read its console's log and qemu.log beside it."
+    ),
+    "vswitch-outside-vpc": FindingType(
+        "This virtual switch lies in no VPC.", "Correct the range, or add its VPC to network.vpc."
+    ),
+    "waiver-ended": FindingType(
+        "The waiver of {check_id} has ended: `avadm preflight` fails for it.",
+        "Fix what it waived and remove it, or let {who} decide again.",
+        severity=_WARNING,
+    ),
+    "waiver-nodes": FindingType(
+        "The waiver names a node that there is not.", "Correct it, or remove the waiver with the node."
+    ),
+    "waivers-ended": FindingType(
+        "The waiver of {check_id} for {names} has ended.",
+        "Fix what it waived and remove it, or let {who} decide again.",
+        check="waivers",
+    ),
+    "waivers-unused": FindingType(
+        "The waiver of {check_id} for {names} waives nothing.",
+        "Remove it: what it waived is fixed.",
+        severity=_WARNING,
+        check="waivers",
+    ),
+    "wrong-value": FindingType("This is not an IPv4 network.", "{remedy}"),
+    "wrong-value-file": FindingType("The file is no mapping.", "{remedy}", check="wrong-value"),
+    "wrong-value-key": FindingType("The value of {key!r} is not usable.", "{remedy}", check="wrong-value"),
+    "yaml-empty": FindingType("The file is empty.", "Run `avadm site init`."),
+    "yaml-syntax": FindingType("This is not YAML: {problem}.", "{remedy}"),
+    "yaml-too-much": FindingType(
+        "The file is too deep or, once its aliases are followed, too large.",
+        "Write the values out instead of nesting them.",
+    ),
+}
+"""Code to what its findings say."""
