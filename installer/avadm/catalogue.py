@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from avadm.findings import Finding, Severity
 
@@ -32,7 +33,7 @@ def finding(
     *,
     host: str | None = None,
     severity: Severity | None = None,
-    **fields: object,
+    **fields: Any,
 ) -> Finding:
     """Return a finding of a code.
 
@@ -121,6 +122,16 @@ CATALOGUE: dict[str, FindingType] = {
     "ava-certificate": FindingType(
         "The first certificate is not for {node}.",
         "Put the server's certificate first, or have one made for this name.",
+    ),
+    "ava-certificate-ended": FindingType(
+        "The certificate of {node} has ended.",
+        "Renew it at its authority, put chain and key in place, and run `avadm apply addons`.",
+        check="ava-certificate-ends",
+    ),
+    "ava-certificate-ends": FindingType(
+        "The certificate of {node} ends soon.",
+        "Renew it at its authority, put chain and key in place, and run `avadm apply addons`.",
+        Severity.WARNING,
     ),
     "ava-certificate-invalid": FindingType(
         "Invalid certificate.", "Copy it again, with all its BEGIN and END lines.", check="ava-certificate"

@@ -74,14 +74,12 @@ def certificate(draft: Draft) -> Iterator[Finding]:
             )
         left = foreign.ends(found[0]) - certs.now()
         if left < SOON:
-            say = draft.error if left.days < 0 else draft.warning
-            yield say(
-                "ava-certificate-ends",
+            yield draft.finding(
+                "ava-certificate-ended" if left.days < 0 else "ava-certificate-ends",
                 path,
-                f"The certificate of {host} {'has ended' if left.days < 0 else 'ends soon'}.",
                 f"{foreign.ends(found[0]):%Y-%m-%d}",
                 "a certificate that is valid for a month and more",
-                "Renew it at its authority, put chain and key in place, and run `avadm apply addons`.",
+                node=host,
             )
 
 
