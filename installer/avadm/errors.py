@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from avadm.catalogue import finding
 from avadm.findings import Finding
@@ -41,6 +41,6 @@ class AvadmError(Exception):
         super().__init__("; ".join(f.what for f in self.findings))
 
     @classmethod
-    def of(cls, code: str, where: str = "", found: str = "", wanted: str = "", **fields: object) -> Self:
+    def of(cls, code: str, where: str = "", found: str = "", wanted: str = "", **fields: Any) -> Self:
         """Return the error of one finding of the catalogue."""
         return cls(finding(code, where, found, wanted, **fields))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from typing import Any
 
 from avadm.catalogue import finding
 from avadm.findings import Finding
@@ -79,7 +80,7 @@ class Draft:
         wanted: str = "",
         *,
         host: str | None = None,
-        **fields: object,
+        **fields: Any,
     ) -> Finding:
         """Return a finding of the catalogue at a key path."""
         where = f"{self.where(path)} {dotted(path)}"

@@ -80,7 +80,7 @@ def _name(device: Device) -> str:
     return device.by_id or (f"serial {device.serial}" if device.serial else f"wwn {device.wwn}")
 
 
-def _finding(code: str, node: Node, device: Device, found: str, wanted: str, **fields: object) -> Finding:
+def _finding(code: str, node: Node, device: Device, found: str, wanted: str, **fields: Any) -> Finding:
     return finding(code, _name(device), found, wanted, host=node.name, **fields)
 
 
