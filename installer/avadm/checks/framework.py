@@ -73,7 +73,7 @@ def flat(found: dict[str, list[Finding]]) -> list[Finding]:
 
 def _all(evidence: PreflightContext | Snapshot, check: Check) -> list[Finding]:
     """Judge everything at once; a fact that a node could not give is itself an error: not known is not good."""
-    found = []
+    found: list[Finding] = []
     if isinstance(evidence, PreflightContext):
         what, remedy = (
             "The facts that this check needs could not be read.",

@@ -36,7 +36,7 @@ def findings():
 @pytest.fixture
 def avadm(called, tmp_path, monkeypatch):
     monkeypatch.setattr("avadm.checks.collect.collect", lambda s, p, n, *_: PreflightContext(s, p, n, {}))
-    monkeypatch.setattr("avadm.checks.preflight.judge", lambda *_: findings())
+    monkeypatch.setattr("avadm.checks.framework.run", lambda *_: findings())
     monkeypatch.setattr("avadm.remote.keyfile.usable", lambda path: None)
     nodes = "".join(f"  - {{name: cpu{i:02}, address: 10.0.0.{i}}}\n" for i in range(1, 13))
 
