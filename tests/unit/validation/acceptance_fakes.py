@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from avadm_validation.measuring.runner import Runner
 from avadm_validation.measuring.schedule import make
-from avadm_validation.protocol.model import Report
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.model import Report, Verdict
 
 NOW = 1_795_000_000.0  # the clock of all fake nodes stands still: no pause of this machine becomes a skew
 
@@ -59,3 +61,24 @@ def sealed(made, checks, folder, **changes):
 def execute(suite, runner, only=()):
     """Make the checks of a suite, given by its module ``run``, or those that are named; return their results."""
     return make(runner, [(suite.session, only)])
+
+
+def runner(fake, folder, effort="quick", criteria=None, **changes):
+    """Return a run on what a fake stands for, with the lab's criteria, and the fake's fleet."""
+    fleet = fake.fleet()
+    made = Runner(fake.target(**changes), fleet, folder, criteria or Criteria.load("lab"), effort, "run1")
+    made.warn = lambda text: None
+    return made, fleet
+
+
+def assert_seen(suite, made, fault, preconditions):
+    """Run the check that a fault is planted for: it must report it, and failed preconditions must block all others."""
+    first = fault.check == preconditions
+    checks = {c.id: c for c in execute(suite, made, () if first else (fault.check,))}
+    check = checks[fault.check]
+    assert check.verdict == fault.verdict, check.reasons
+    bad = Verdict.INCONCLUSIVE if fault.verdict == "INCONCLUSIVE" else Verdict.FAIL
+    assert {m.name for m in check.metrics if m.verdict is bad} >= set(fault.metrics), check.reasons
+    assert check.remedy
+    if first:
+        assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}

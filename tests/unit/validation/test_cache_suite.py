@@ -1,7 +1,7 @@
 """The cache suite: a good cache passes and verifies, each planted fault is seen, nothing is left behind."""
 
 import pytest
-from acceptance_fakes import execute, sealed
+from acceptance_fakes import assert_seen, execute, sealed
 from cache_fakes import OWNER, FakeCache, clean
 
 from avadm_validation.measuring.extract import compute, facts
@@ -70,15 +70,7 @@ def test_repetitions_that_do_not_fit_into_a_worker_together_are_not_read_before_
 def test_a_planted_fault_is_seen(tmp_path, fault):
     cache = FakeCache(tmp_path / "nodes")
     fault.plant(cache)
-    only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
-    checks = {c.id: c for c in execute(run, suite(tmp_path, cache), only)}
-    check = checks[fault.check]
-    assert check.verdict == fault.verdict, check.reasons
-    bad = Verdict.INCONCLUSIVE if fault.verdict == "INCONCLUSIVE" else Verdict.FAIL
-    assert {m.name for m in check.metrics if m.verdict is bad} >= set(fault.metrics), check.reasons
-    assert check.remedy
-    if fault.check == PRECONDITIONS.ID:
-        assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
+    assert_seen(run, suite(tmp_path, cache), fault, PRECONDITIONS.ID)
     assert clean(cache.store)
     assert clean(cache.bucket)
 

@@ -5,12 +5,11 @@ import shlex
 from functools import partial
 
 import pytest
-from acceptance_fakes import execute, sealed
+from acceptance_fakes import assert_seen, execute, runner, sealed
 from kubernetes_fakes import FakeCluster
 
 from avadm_validation.measuring.extract import compute, facts
 from avadm_validation.measuring.runner import Runner
-from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.kubernetes import cluster, run
@@ -27,18 +26,11 @@ def _no_waiting(monkeypatch):
     monkeypatch.setattr(Runner, "efforts", lambda *run: {c: {**p, **soon} for c, p in EFFORTS(*run).items()})
 
 
-def suite(folder, cluster, **changes):
-    fleet = cluster.fleet()
-    made = Runner(cluster.target(**changes), fleet, folder, Criteria.load("lab"), "quick", "run1")
-    made.warn = lambda text: None
-    return made, fleet
-
-
 report = partial(sealed, suite="kubernetes", effort="quick")
 
 
 def test_a_good_cluster_passes_and_its_report_verifies(tmp_path):
-    made, fleet = suite(tmp_path, FakeCluster())
+    made, fleet = runner(FakeCluster(), tmp_path)
     checks = execute(run, made)
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
@@ -57,7 +49,7 @@ def test_a_container_whose_group_the_kernel_names_was_killed_for_its_memory(tmp_
     cluster.oom = (
         "oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/kubepods/burstable/podx/hog,task=python3\n"
     )
-    made, _ = suite(tmp_path, cluster)
+    made, _ = runner(cluster, tmp_path)
     assert {c.id: c.verdict for c in execute(run, made)}["K-MEM"] == Verdict.PASS
 
 
@@ -88,7 +80,7 @@ def test_dns_servers_are_asked_again_until_they_know_all_pods(tmp_path, monkeypa
 
 
 def test_an_edit_of_what_a_pod_answered_shows(tmp_path):
-    made, _ = suite(tmp_path, FakeCluster())
+    made, _ = runner(FakeCluster(), tmp_path)
     done = report(made, execute(run, made), tmp_path)
     path = next((tmp_path / "raw" / "K-PODS").glob("*-pairs-*"))
     path.write_text(path.read_text().replace('"status": 200', '"status": 500'))
@@ -109,7 +101,7 @@ def test_an_edit_of_what_a_pod_answered_shows(tmp_path):
 def test_pods_have_the_image_by_the_digest_that_the_registry_has(tmp_path, digest, image):
     cluster = FakeCluster()
     cluster.digest = digest
-    made, fleet = suite(tmp_path, cluster)
+    made, fleet = runner(cluster, tmp_path)
     execute(run, made, ["K-PODS"])
     applied = [c for c in fleet.commands("kubectl apply") if '"image"' in c]
     assert applied
@@ -122,39 +114,31 @@ def test_pods_have_the_image_by_the_digest_that_the_registry_has(tmp_path, diges
 def test_a_planted_fault_is_seen(tmp_path, fault):
     cluster = FakeCluster()
     fault.plant(cluster)
-    made, _ = suite(tmp_path, cluster)
-    only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
-    checks = {c.id: c for c in execute(run, made, only)}
-    check = checks[fault.check]
-    assert check.verdict == fault.verdict, check.reasons
-    bad = Verdict.INCONCLUSIVE if fault.verdict == "INCONCLUSIVE" else Verdict.FAIL
-    assert {m.name for m in check.metrics if m.verdict is bad} >= set(fault.metrics)
-    assert check.remedy
-    if fault.check == PRECONDITIONS.ID:
-        assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
+    made, _ = runner(cluster, tmp_path)
+    assert_seen(run, made, fault, PRECONDITIONS.ID)
 
 
 def test_what_the_site_has_not_is_left_out_with_a_note_or_not_run_when_asked_for(tmp_path):
-    made, _ = suite(tmp_path, FakeCluster(), gpu_nodes=(), ingress="")
+    made, _ = runner(FakeCluster(), tmp_path, gpu_nodes=(), ingress="")
     ids = [c.id for c in execute(run, made)]
     assert "K-GPU" not in ids and "K-INGRESS" not in ids
     assert len(made.left) == 2 and "gpu" in made.left[1]
     (tmp_path / "again").mkdir()
-    made, _ = suite(tmp_path / "again", FakeCluster(), gpu_nodes=(), classes=("cephfs",))
+    made, _ = runner(FakeCluster(), tmp_path / "again", gpu_nodes=(), classes=("cephfs",))
     done = execute(run, made, ["K-GPU", "K-VOL", "K-VOL-RBD"])
     assert [c.verdict for c in done] == [Verdict.PASS, Verdict.NOT_RUN, Verdict.PASS, Verdict.NOT_RUN]
     assert done[3].reasons == ["the site has no storage class rbd"]
 
 
 def test_volumes_of_a_class_that_has_no_second_node_are_blocked(tmp_path):
-    made, _ = suite(tmp_path, FakeCluster(), mounters=("n1",))
+    made, _ = runner(FakeCluster(), tmp_path, mounters=("n1",))
     checks = execute(run, made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
     assert [c.verdict for c in checks] == [Verdict.BLOCKED, Verdict.BLOCKED, Verdict.PASS]
 
 
 def test_all_storage_classes_are_driven_once_and_nothing_of_them_is_left(tmp_path):
     cluster = FakeCluster()
-    made, fleet = suite(tmp_path, cluster)
+    made, fleet = runner(cluster, tmp_path)
     execute(run, made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])
     assert len(fleet.commands('"PersistentVolumeClaim"')) == 1
     assert cluster.volumes.pods == {}
@@ -163,7 +147,7 @@ def test_all_storage_classes_are_driven_once_and_nothing_of_them_is_left(tmp_pat
 
 
 def test_what_stops_the_one_pass_over_all_classes_is_told_by_each_of_their_checks(tmp_path):
-    made, fleet = suite(tmp_path, FakeCluster())
+    made, fleet = runner(FakeCluster(), tmp_path)
     why = {"rc": 1, "stderr": "Internal error occurred: 2 default StorageClasses were found"}
     fleet.answers = {'"PersistentVolumeClaim"': why, **fleet.answers}
     checks = execute(run, made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
@@ -176,14 +160,14 @@ def test_what_stops_the_one_pass_over_all_classes_is_told_by_each_of_their_check
 def test_the_default_class_is_that_of_the_site_file(tmp_path, default):
     cluster = FakeCluster()
     cluster.volumes.marked = [default] if default else []
-    made, _ = suite(tmp_path, cluster, default_class=default)
+    made, _ = runner(cluster, tmp_path, default_class=default)
     assert execute(run, made, ["K-VOL"])[1].verdict is Verdict.PASS
     named = [c["spec"].get("storageClassName") for c in cluster.volumes.claims.values()]
     assert named.count(None) == bool(default)
 
 
 def test_without_a_node_outside_the_way_in_is_blocked(tmp_path):
-    made, _ = suite(tmp_path, FakeCluster(), outside="")
+    made, _ = runner(FakeCluster(), tmp_path, outside="")
     assert execute(run, made, ["K-INGRESS"])[1].verdict is Verdict.BLOCKED
 
 
@@ -192,7 +176,7 @@ def test_the_namespaces_are_removed_after_ctrl_c_too(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("avadm_validation.suites.kubernetes.checks.svc.run", stopped)
-    made, fleet = suite(tmp_path, FakeCluster())
+    made, fleet = runner(FakeCluster(), tmp_path)
     with pytest.raises(KeyboardInterrupt):
         execute(run, made, ["K-SVC"])
     assert len(fleet.commands("kubectl delete namespace")) == 2
@@ -200,7 +184,7 @@ def test_the_namespaces_are_removed_after_ctrl_c_too(tmp_path, monkeypatch):
 
 def test_a_namespace_that_stays_is_told(tmp_path):
     cluster = FakeCluster()
-    made, fleet = suite(tmp_path, cluster)
+    made, fleet = runner(cluster, tmp_path)
     fleet.answers["kubectl delete namespace"] = "namespaces/avadm-accept\n"
     (first, check) = execute(run, made, ["K-NODES"])
     assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
@@ -215,7 +199,7 @@ def test_single_requests_have_longer_limits_on_a_busy_machine(monkeypatch):
 
 def test_every_measured_session_has_a_limit_that_grows_with_the_machine(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "patience", lambda: 3.0)
-    made, fleet = suite(tmp_path, FakeCluster())
+    made, fleet = runner(FakeCluster(), tmp_path)
     execute(run, made, ["K-LB", "K-INGRESS"])
     jobs = [
         json.loads(shlex.split(c)[-1]) for c in fleet.commands("kubestream.py ask") if "NODE=outside" not in c

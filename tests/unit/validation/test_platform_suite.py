@@ -4,7 +4,7 @@ import json
 from functools import partial
 
 import pytest
-from acceptance_fakes import execute, sealed
+from acceptance_fakes import assert_seen, execute, runner, sealed
 from platform_client_fakes import FakeClient
 from platform_fakes import GPUS, FakePlatform
 
@@ -21,6 +21,7 @@ from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS, ot1, 
 from tests.controls.platform import FAULTS
 
 report = partial(sealed, suite="platform", effort="quick")
+lab = partial(runner, criteria=criteria("lab"))
 EFFORTS = Runner.efforts
 
 
@@ -37,15 +38,8 @@ def world(monkeypatch):
     return made
 
 
-def suite(folder, world, effort="quick", **changes):
-    fleet = world.fleet()
-    made = Runner(world.target(**changes), fleet, folder, criteria("lab"), effort, "run1")
-    made.warn = lambda text: None
-    return made, fleet
-
-
 def test_a_good_platform_passes_and_its_report_verifies(tmp_path, world):
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     checks = execute(run, made)
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
@@ -54,7 +48,7 @@ def test_a_good_platform_passes_and_its_report_verifies(tmp_path, world):
 
 
 def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     execute(run, made)
     assert world.groups == {}
     # Whichever of the two checks comes first makes what both judge.
@@ -72,7 +66,7 @@ def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
 
 
 def test_no_raw_file_and_no_command_has_a_password(tmp_path, world):
-    made, fleet = suite(tmp_path, world)
+    made, fleet = lab(world, tmp_path)
     execute(run, made)
     words = {u["password"] for u in world.users.values()}
     texts = [p.read_text() for p in tmp_path.rglob("*") if p.is_file()] + [c for _, c in fleet.ran]
@@ -82,7 +76,7 @@ def test_no_raw_file_and_no_command_has_a_password(tmp_path, world):
 
 def test_the_only_administrator_of_a_platform_stays_and_is_told_of(tmp_path, world):
     world.last_admin = True
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     execute(run, made, ["A-OT1"])
     assert "the platform's only administrator" in made.left[0]
 
@@ -91,7 +85,7 @@ def test_what_a_killed_run_left_is_taken_away_by_the_next(tmp_path, world):
     old = f"{tenant.PREFIX}-sc2d"
     world.users[old] = {"state": "active", "default": "accept-old", "password": "x"}
     world.groups["accept-old"] = {"quota": {}, "members": [old]}
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     checks = execute(run, made, ["A-OT1"])
     assert [c.verdict for c in checks] == [Verdict.PASS, Verdict.PASS]
     assert "accept-old" not in world.groups
@@ -110,7 +104,7 @@ def test_a_check_that_could_not_be_measured_is_repeated_in_groups_of_its_own(tmp
         return measure(ctx)
 
     monkeypatch.setattr(ot1, "run", run_once_broken)
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     checks = execute(run, made, ["A-OT1"])
     assert (len(tries), checks[-1].verdict) == (2, Verdict.PASS), checks[-1].reasons
 
@@ -138,20 +132,12 @@ def test_groups_that_an_earlier_measurement_left_are_not_taken_for_others(tmp_pa
 def test_a_planted_fault_is_seen(tmp_path, world, fault):
     fault.plant(world)
     full = fault.check == "A-SC2" and "harmed" in fault.text
-    made, _ = suite(tmp_path, world, "full" if full else "quick")
-    only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
-    checks = {c.id: c for c in execute(run, made, only)}
-    check = checks[fault.check]
-    assert check.verdict == fault.verdict, check.reasons
-    bad = Verdict.INCONCLUSIVE if fault.verdict == "INCONCLUSIVE" else Verdict.FAIL
-    assert {m.name for m in check.metrics if m.verdict is bad} >= set(fault.metrics), check.reasons
-    assert check.remedy
-    if fault.check == PRECONDITIONS.ID:
-        assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
+    made, _ = lab(world, tmp_path, "full" if full else "quick")
+    assert_seen(run, made, fault, PRECONDITIONS.ID)
 
 
 def test_fewer_stops_than_the_specification_asks_for_are_never_a_pass_of_it(tmp_path, world):
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     made.criteria = Criteria.load("stated")
     check = execute(run, made, ["A-SC2"])[1]
     assert check.verdict is Verdict.INCONCLUSIVE
@@ -160,7 +146,7 @@ def test_fewer_stops_than_the_specification_asks_for_are_never_a_pass_of_it(tmp_
 
 
 def test_all_four_kinds_are_stopped_in_full_and_each_node_is_mended(tmp_path, world):
-    made, fleet = suite(tmp_path, world, "full")
+    made, fleet = lab(world, tmp_path, "full")
     made.criteria = Criteria.load("stated")
     check = execute(run, made, ["A-SC2"])[1]
     assert check.verdict is Verdict.PASS, check.reasons
@@ -188,7 +174,7 @@ def test_a_node_is_mended_also_where_the_run_breaks_off(tmp_path, world, monkeyp
             raise KeyboardInterrupt
 
     monkeypatch.setattr("avadm_validation.suites.platform.gpu_handover._mend", broken)
-    made, fleet = suite(tmp_path, world, "full")
+    made, fleet = lab(world, tmp_path, "full")
     with pytest.raises(KeyboardInterrupt):
         execute(run, made, ["A-SC2"])
     assert fleet.commands("systemctl start kubelet && {")
@@ -197,7 +183,7 @@ def test_a_node_is_mended_also_where_the_run_breaks_off(tmp_path, world, monkeyp
 
 def test_a_node_that_others_use_is_not_harmed(tmp_path, world):
     world.others.update(gpu1=1, gpu2=1)
-    made, fleet = suite(tmp_path, world, "full")
+    made, fleet = lab(world, tmp_path, "full")
     check = execute(run, made, ["A-SC2"])[1]
     assert not fleet.commands("systemctl stop kubelet") + fleet.commands("fusehang.py begin")
     assert sum("not harmed for them" in reason for reason in check.reasons) == 2
@@ -205,7 +191,7 @@ def test_a_node_that_others_use_is_not_harmed(tmp_path, world):
 
 def test_one_idle_node_is_harmed_in_two_ways_one_after_the_other(tmp_path, world):
     world.others.update(gpu1=1)
-    made, _ = suite(tmp_path, world, "full")
+    made, _ = lab(world, tmp_path, "full")
     check = execute(run, made, ["A-SC2"])[1]
     assert check.verdict is Verdict.PASS, check.reasons
     rows = {k: (tmp_path / f"raw/A-SC2/journal-{k}.jsonl").read_text().splitlines() for k in ("hung", "dead")}
@@ -217,7 +203,7 @@ def test_one_idle_node_is_harmed_in_two_ways_one_after_the_other(tmp_path, world
 @pytest.mark.parametrize("check", ["A-SC2", "A-SC7"])
 def test_gpus_that_others_have_block(tmp_path, world, check):
     world.others.update(GPUS)
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     done = execute(run, made, [check])[1]
     assert done.verdict is Verdict.BLOCKED, done.reasons
     assert "gpu1" in done.reasons[0]
@@ -225,14 +211,14 @@ def test_gpus_that_others_have_block(tmp_path, world, check):
 
 def test_a_node_that_is_not_ready_is_not_measured_on(tmp_path, world):
     world.ready["gpu1"] = False
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     done = {c.id: c.verdict for c in execute(run, made, ["A-SC2", "A-SC7"])}
     assert done == {"A-SC-PRE": Verdict.PASS, "A-SC2": Verdict.PASS, "A-SC7": Verdict.BLOCKED}
 
 
 def test_without_logs_the_run_that_waited_counts(tmp_path, world):
     world.logs_there = False
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     check = execute(run, made, ["A-SC2"])[1]
     assert check.verdict is Verdict.PASS, check.reasons
     assert {m.name: m.mean for m in check.metrics}[
@@ -241,7 +227,7 @@ def test_without_logs_the_run_that_waited_counts(tmp_path, world):
 
 
 def test_an_edit_of_what_the_platform_answered_shows(tmp_path, world):
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     done = report(made, execute(run, made, ["A-SC2"]), tmp_path)
     path = tmp_path / "raw" / "A-SC2" / "journal-deaf.jsonl"
     rows = [json.loads(row) for row in path.read_text().splitlines()]
@@ -254,7 +240,7 @@ def test_an_edit_of_what_the_platform_answered_shows(tmp_path, world):
 
 
 def test_a_site_without_gpus_leaves_out_what_needs_them(tmp_path, world):
-    made, _ = suite(tmp_path, world, gpu_nodes=())
+    made, _ = lab(world, tmp_path, gpu_nodes=())
     assert [c.id for c in execute(run, made)] == ["A-SC-PRE", "A-SC4", "A-SC5", "A-OT1", "A-OT2", "A-OT3"]
     assert len(made.left) == 7
 

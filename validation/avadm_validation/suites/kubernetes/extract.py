@@ -1,7 +1,10 @@
 """Numbers of the Kubernetes suite from raw text: what kubectl and the pods' program printed.
 
 Groups: ``wanted`` a JSON list of node names, ``nodes`` and ``pods`` lists of kubectl, ``answers`` lines of JSON, one of
-each pod. What is missing counts as bad; NaN where the raw text is no document at all.
+each pod. Of volumes: ``claims``, ``volumes``, ``classes``, ``events`` lists of kubectl, ``left`` its names of volumes,
+``written`` and ``read`` lines of JSON, one of each pod, ``mounts`` one of each node and volume. Of limits: ``doc`` what
+`kubelimits quota` or `evict` printed, ``kept`` the lines of `kubelimits kubelets`. What is missing counts as bad; NaN where
+the raw text is no document at all.
 """
 
 from __future__ import annotations
