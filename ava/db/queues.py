@@ -138,7 +138,7 @@ class QueueStore(Base):
             open_ones = runs.c.phase != Phase.FINISHED, kind, queues.c.pool.is_(None)
             inside = select(func.count()).select_from(runs.join(queues)).where(*open_ones)
             if count := connection.execute(inside).scalar_one():
-                used.append(f"{count} runs that have not finished")
+                used.append(Phrase("{count} runs that have not finished", count=count))
         if admitted := admitted_to(connection, name):
             used.append(told(admitted, "admitted to it"))
         if used:

@@ -278,7 +278,11 @@ class RunStore(Base):
                 Phrase("Attempt {attempt} of this run cannot be followed by another one.", attempt=attempt),
                 Phrase("run {id}", id=run),
                 Phrase("Submit it again."),
-                found=f"{row.phase}, attempt {row.attempt}" + (", to be stopped" if row.stop else ""),
+                found=Phrase(
+                    "{phase}, attempt {attempt}",
+                    phase=row.phase,
+                    attempt=f"{row.attempt}, to be stopped" if row.stop else row.attempt,
+                ),
                 wanted=Phrase("{phase}, attempt {attempt}", phase=Phase.ADMITTED.value, attempt=attempt),
             )
         update = runs.update().where(runs.c.id == run).values(attempt=attempt + 1)

@@ -46,7 +46,7 @@ def is_id(text: str) -> bool:
 
 def person_problems(name: str, where: str) -> Sequence[Problem]:
     """Return what is wrong with the name of a user or a group: a path, an account and a part of a namespace."""
-    wanted = "1 to 32 lower-case letters, digits and '-', a letter first, no '-' last"
+    wanted = Phrase("1 to 32 lower-case letters, digits and '-', a letter first, no '-' last")
     free = f"{wanted}; no word of the platform's, and no 13 characters like an id such as {new_id('u', EPOCH, 0)}"
     if _PERSON.fullmatch(name) is None:
         return (_invalid(name, where, wanted),)
@@ -81,7 +81,7 @@ def is_directory_name(login: str) -> bool:
 
 def name_problems(name: str, where: str) -> Sequence[Problem]:
     """Return what is wrong with the name of a definition, a queue or a pool."""
-    wanted = "1 to 200 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last"
+    wanted = Phrase("1 to 200 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last")
     if _NAME.fullmatch(name) is None:
         return (_invalid(name, where, wanted),)
     return ()

@@ -85,7 +85,7 @@ def response(
 def _whole(problem: Problem, where: str) -> Problem:
     """Return a problem whose every field says something."""
     code = problem.code
-    found, wanted, remedy = _FILL.get(code, ("as sent", "what the OpenAPI document says", _REMEDY))
+    found, wanted, remedy = _FILL.get(code, (Phrase("as sent"), "what the OpenAPI document says", _REMEDY))
     return replace(
         problem,
         where=problem.where or where,

@@ -12,6 +12,7 @@ from ipaddress import IPv4Network, IPv6Network
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ava.domain.phrases import Phrase
 from ava.http import errors
 from ava.services import metrics
 
@@ -69,9 +70,8 @@ class Middleware:
         where = scope["path"]
         try:
             if _announced(headers, self._largest) > self._largest:
-                await errors.of_http(
-                    413, where, f"{headers['content-length'][:20]} bytes", {"connection": "close"}
-                )(scope, receive, answer)
+                found = Phrase("{size} bytes", size=headers["content-length"][:20])
+                await errors.of_http(413, where, found, {"connection": "close"})(scope, receive, answer)
             else:
                 await self._app(scope, _bounded(receive, self._largest), answer)
         except Exception:

@@ -63,7 +63,11 @@ def public(text: str) -> str:
         key = form.load_ssh_public_key(" ".join(line.split()[:2]).encode())
     except (ValueError, UnsupportedAlgorithm):
         raise _refused(
-            Phrase("This is no public key."), line.split(" ")[0][:40] or "nothing", where, _KINDS, remedy
+            Phrase("This is no public key."),
+            line.split(" ")[0][:40] or Phrase("nothing"),
+            where,
+            _KINDS,
+            remedy,
         ) from None
     _accepted(key, where, remedy)
     return key.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode("ascii")
