@@ -22,7 +22,7 @@ def parts(path: str, *, new: bool = False) -> list[bytes]:
     """
     names = [unquote_to_bytes(name) for name in path.split("/")] if path else []
     whole = b"/".join(names)
-    wrong = _wrong(names, new=new) if len(whole) <= LONGEST else Phrase("{size} bytes", size=len(whole))
+    wrong = _wrong(names, new=new) if len(whole) <= LONGEST else f"{len(whole)} bytes"
     if wrong or (new and not names):
         raise ApiError(
             422,

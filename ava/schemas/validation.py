@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from ava.domain.phrases import Phrase
+from ava.domain.phrases import Phrase, noun
 from ava.domain.problems import Problem, ValidationProblems
 from ava.schemas.field_phrases import KNOWN
 
@@ -153,7 +153,7 @@ def shown(value: Any, *, hide: bool = False) -> str:
 def _problem(error: Any) -> Problem:
     kind, loc, ctx = str(error["type"]), tuple(error["loc"]), error.get("ctx") or {}
     where = place(loc)
-    name = shown(loc[-2] if loc[-1] == "[key]" else loc[-1]) if loc else "request"
+    name = noun(shown(loc[-2] if loc[-1] == "[key]" else loc[-1]) if loc else "request")
     hide = bool(SECRET & {str(part) for part in loc})
     if kind == "json_invalid":
         return Problem(
@@ -217,7 +217,7 @@ def _near(name: str, loc: Sequence[int | str]) -> str:
         return Phrase("Move it to {places}.", places=" or ".join(homes))
     near = difflib.get_close_matches(name, [field for field in fields if field != name], n=1)
     return (
-        Phrase("Did you mean {name}? Else leave it out.", name=near[0])
+        Phrase("Did you mean {name}? Else leave it out.", name=noun(near[0]))
         if near
         else Phrase("Leave it out; the OpenAPI document has the fields.")
     )
