@@ -31,7 +31,7 @@ def nodes(count: int) -> str:
     return f"{count} node" if count == 1 else f"{count} nodes"
 
 
-REMEDIES: Mapping[Cause, str] = {
+REMEDIES: Mapping[Cause, Phrase] = {
     Cause.NODE: Phrase("Leave out the node, or name another one."),
     Cause.MODEL: Phrase("Leave out the GPU model, or choose one of those found."),
     Cause.SELECTOR: Phrase("Ask the administrator for nodes with these labels."),
@@ -205,9 +205,9 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
         else:
             by.setdefault(cause, []).append(slot)
     if not inside:
-        text = Phrase("The pool has no node at the moment.")
+        what: str = Phrase("The pool has no node at the moment.")
         remedy = Phrase("Ask the administrator for nodes of this pool.")
-        return [Problem("pool-empty", text, where, Phrase("0 nodes"), Phrase("nodes of the pool"), remedy)], 0
+        return [Problem("pool-empty", what, where, Phrase("0 nodes"), Phrase("nodes of the pool"), remedy)], 0
     if Cause.NODE in by and len(by) > 1:
         del by[
             Cause.NODE
@@ -215,7 +215,7 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
     problems = []
     for cause, slots in sorted(by.items(), key=lambda item: -len(item[1])):
         text, found, wanted = _TEXTS[cause](pod, slots)
-        what: str = Phrase(_NODE if len(slots) == 1 else _NODES, count=len(slots), text=text)
+        what = Phrase(_NODE if len(slots) == 1 else _NODES, count=len(slots), text=text)
         if pod.where.disk and cause is not Cause.NODE:
             disk = Phrase(
                 "The workbench's disk is on {node}, so that it can run nowhere else.",
