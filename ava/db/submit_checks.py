@@ -52,7 +52,7 @@ def check_may_run(connection: Connection, person: Row[Any], what: Row[Any]) -> N
             "owner",
             Phrase("Ask an administrator."),
             found=person.state,
-            wanted=UserState.ACTIVE.value,
+            wanted=Phrase("active"),
         )
     if person.default_group is None:
         remedy = Phrase("Ask an administrator to put the user into a group.")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Union
 
-Value = Union[str, int, float, Sequence[str]]  # noqa: UP007  the client's Python 3.9 evaluates it
+Value = Union[str, int, float, Sequence[str], None]  # noqa: UP007  the client's Python 3.9 evaluates it
 """What is put in: a text, another phrase, a number, or several texts, which are listed."""
 _PLACE = re.compile(r"\{(\w+)\}")
 DEPTH, VALUES, LISTED = 6, 20, 100

@@ -31,7 +31,7 @@ def nodes(count: int) -> str:
     return f"{count} node" if count == 1 else f"{count} nodes"
 
 
-REMEDIES: Mapping[Cause, str] = {
+REMEDIES: Mapping[Cause, Phrase] = {
     Cause.NODE: Phrase("Leave out the node, or name another one."),
     Cause.MODEL: Phrase("Leave out the GPU model, or choose one of those found."),
     Cause.SELECTOR: Phrase("Ask the administrator for nodes with these labels."),
@@ -220,7 +220,7 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
     problems = []
     for cause, slots in sorted(by.items(), key=lambda item: -len(item[1])):
         text, found, wanted = _TEXTS[cause](pod, slots)
-        what: str = Phrase(_NODE if len(slots) == 1 else _NODES, count=len(slots), text=text)
+        what = Phrase(_NODE if len(slots) == 1 else _NODES, count=len(slots), text=text)
         if pod.where.disk and cause is not Cause.NODE:
             disk = Phrase(
                 "The workbench's disk is on {node}, so that it can run nowhere else.",

@@ -123,7 +123,7 @@ def let_in(context: Context, found: User, address: str) -> None:
             "This account may not log in" + (" yet." if found.state is UserState.PENDING else "."),
             Phrase("user {name}", name=found.name),
             found.state.value,
-            UserState.ACTIVE.value,
+            Phrase("active"),
             Phrase("An administrator approves it.")
             if found.state is UserState.PENDING
             else Phrase("Ask an administrator."),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ava.domain.model import Pool, Queue
+from ava.domain.phrases import Phrase
 from ava.images.catalogue import Offered
 
 
@@ -36,8 +37,6 @@ def some(names: Collection[str]) -> str:
     """Return some of the names that there are."""
     shown = sorted(names)[:20]
     more = len(names) - len(shown)
-    return (
-        ("one of: " + ", ".join(shown) + (f" and {more} more" if more > 0 else ""))
-        if shown
-        else "there is none yet"
-    )
+    if not shown:
+        return "there is none yet"
+    return Phrase("one of: {names}", names=", ".join(shown) + (f" and {more} more" if more > 0 else ""))
