@@ -220,7 +220,7 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
     problems = []
     for cause, slots in sorted(by.items(), key=lambda item: -len(item[1])):
         text, found, wanted = _TEXTS[cause](pod, slots)
-        what = Phrase(_NODE if len(slots) == 1 else _NODES, count=len(slots), text=text)
+        what: str = Phrase(_NODE if len(slots) == 1 else _NODES, count=len(slots), text=text)
         if pod.where.disk and cause is not Cause.NODE:
             disk = Phrase(
                 "The workbench's disk is on {node}, so that it can run nowhere else.",

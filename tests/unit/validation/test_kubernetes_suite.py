@@ -69,13 +69,13 @@ class LateServer(FakeCluster):
 
 
 def test_dns_servers_are_asked_again_until_they_know_all_pods(tmp_path, monkeypatch):
-    made, _ = suite(tmp_path, LateServer())
+    made, _ = runner(LateServer(), tmp_path)
     assert {c.id: c.verdict for c in execute(run, made, ["K-DNS"])}["K-DNS"] == Verdict.FAIL
     (tmp_path / "again").mkdir()
     monkeypatch.setattr(
         Runner, "efforts", lambda *run: {c: {**p, "settle_s": 60} for c, p in EFFORTS(*run).items()}
     )
-    made, _ = suite(tmp_path / "again", LateServer())
+    made, _ = runner(LateServer(), tmp_path / "again")
     assert {c.id: c.verdict for c in execute(run, made, ["K-DNS"])}["K-DNS"] == Verdict.PASS
 
 

@@ -123,7 +123,7 @@ def test_groups_that_an_earlier_measurement_left_are_not_taken_for_others(tmp_pa
             raise MeasureError("the platform did not answer")
 
     monkeypatch.setattr(ot2, "run", run_once_broken)
-    made, _ = suite(tmp_path, world)
+    made, _ = lab(world, tmp_path)
     checks = execute(run, made, ["A-OT2"])
     assert (len(tries), checks[-1].verdict) == (2, Verdict.PASS), checks[-1].reasons
 
