@@ -57,3 +57,16 @@ def test_the_site_has_every_page() -> None:
     generated = {name for name in navigation() if name.startswith("reference/generated/")}
     assert {p for p in pages if not p.startswith("adr/0")} == navigation() - generated
     assert len(pages) - len([p for p in pages if p.startswith("adr/")]) <= 30
+
+
+CODE = re.compile(
+    r"`((?:installer|ava|avadm_node|roles|plugins|playbooks|validation|tests|scripts|bench|evidence)/[\w./-]+)`"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_paths_in_code_exist(page: Path) -> None:
+    named = {
+        path for path in CODE.findall(page.read_text(encoding="utf-8")) if not re.search(r"[A-Z]{3}", path)
+    }
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []

@@ -80,7 +80,8 @@ def render(given: RenderContext, out: Variables) -> None:
             "prometheus_scrape_interval_s": knobs.scrape_interval_s,
             "prometheus_retention_days": knobs.retention_days,
             "prometheus_disk_gib": knobs.disk_gib or 0,
-            "prometheus_targets": targets(site, profile),
+            # Components of phases before this one may have added theirs.
+            "prometheus_targets": out.all.get("prometheus_targets", {}) | targets(site, profile),
             "prometheus_alertmanagers": [_socket(n, PORTS["alertmanager"]) for n in routers],
             "prometheus_blackbox": f"127.0.0.1:{PORTS['blackbox']}" if servers else "",
             "prometheus_ceph_instance": f"ceph-{site.name}",
