@@ -142,7 +142,7 @@ class Groups(Base):
         which = and_(members.c.group_name == name, members.c.user_name == person.name)
         gone = connection.execute(members.delete().where(which).returning(members.c.since)).one_or_none()
         if gone is None:
-            raise missing(f"user {person.name} in the group {name}", "user")
+            raise missing(Phrase("user {person} in the group {name}", person=person.name, name=name), "user")
         if person.default_group == name:
             oldest = select(members.c.group_name).where(members.c.user_name == person.name)
             oldest = oldest.order_by(members.c.since, members.c.group_name).limit(1)

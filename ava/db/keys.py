@@ -72,6 +72,6 @@ class Keys(Base):
         person = user_row(connection, user).name
         which = and_(keys.c.user_name == person, keys.c.kind == kind, keys.c.name == name)
         if name_problems(name, "") or connection.execute(keys.delete().where(which)).rowcount == 0:
-            raise missing(f"key {shown(name)} of {person}", "name")
+            raise missing(Phrase("key {name} of {person}", name=shown(name), person=person), "name")
         if kind == "ssh":
             enqueue_key_changes(connection, person, datetime.now(UTC))

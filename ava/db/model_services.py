@@ -19,7 +19,7 @@ from ava.db.types import phrased, plain
 from ava.domain.model import Kind, Phase, Run, Topic
 from ava.domain.model_services import Service, address, clamp, former_address, same_pods
 from ava.domain.outline import columns, size_problems
-from ava.domain.phrases import Phrase
+from ava.domain.phrases import Phrase, noun
 from ava.domain.problems import ApiError, Problem, conflict, missing
 from ava.domain.quota import asks_problems, never_fits
 from ava.domain.resources import Resources
@@ -185,7 +185,10 @@ def update_service(connection: Connection, run: str, spec: Mapping[str, Any], no
     if fixed := [name for name in FIXED if spec.get(name) != row.spec.get(name)]:
         raise conflict(
             "service-fixed",
-            Phrase("{fields} of a service cannot change while it runs.", fields=", ".join(fixed)),
+            Phrase(
+                    "{fields} of a service cannot change while it runs.",
+                    fields=[noun(name) for name in fixed],
+                ),
             f"spec.{fixed[0]}",
             Phrase("Leave it as it is, or stop the service and start it again."),
             found=str(spec.get(fixed[0]))[:200],
@@ -278,7 +281,7 @@ def _earlier(connection: Connection, row: Row[Any]) -> Problem | None:
 def _row(connection: Connection, run: str) -> Row[Any]:
     row = connection.execute(NAMED.where(services.c.run == run)).one_or_none()
     if row is None:
-        raise missing(f"service {run[:40]}", "service")
+        raise missing(Phrase("{kind} {name}", kind=noun("service"), name=run[:40]), "service")
     return row
 
 

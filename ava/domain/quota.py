@@ -93,7 +93,7 @@ def below_use(quota: Quota, used: Resources, whose: str) -> Sequence[Problem]:
     ]
 
 
-LABELS = {"gpu": Phrase("GPUs"), "cpu": "CPU cores", "memory": "bytes of memory"}
+LABELS = {"gpu": Phrase("GPUs"), "cpu": Phrase("CPU cores"), "memory": Phrase("bytes of memory")}
 
 
 def _valid(value: object) -> bool:

@@ -40,7 +40,7 @@ _ANSWERED = {
     413: (
         "too-large",
         Phrase("The request is too large."),
-        "at most 1 MiB",
+        Phrase("at most {most}", most="1 MiB"),
         Phrase("Send less; data belongs into a data set."),
     ),
 }

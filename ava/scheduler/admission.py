@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,7 +17,7 @@ from ava.domain.placement.cluster_selector import ANY, ClusterSelector, gang_of
 from ava.domain.placement.feasibility import infeasible_reasons
 from ava.domain.placement.model import Gang
 from ava.domain.placement.pools import pool_for, usable
-from ava.domain.problems import ApiError, Problem
+from ava.domain.problems import ApiError, Problem, from_stored
 from ava.domain.spec import Spec
 
 FRESH = timedelta(seconds=60)
@@ -124,7 +123,7 @@ class AdmissionController:
             if chosen != self._cluster:
                 # It said last why it does not admit this one: then neither does the run use any quota here.
                 elsewhere.add(run.id)
-                return [p for p in map(_problem, run.waits_for) if p.code in DATABASE_CODES]
+                return [p for p in map(from_stored, run.waits_for) if p.code in DATABASE_CODES]
             problems = db.runs.admit(run.id, now, cluster=chosen if run.cluster == ANY else None)
             count += not problems
             return problems
@@ -250,8 +249,3 @@ def _failed(run: Run) -> Problem:
     what = Phrase("It cannot be admitted because of an internal error.")
     remedy = Phrase("Stop it, and report it to the administrator; the scheduler's log has the details.")
     return Problem("not-admissible", what, Phrase("run {id}", id=run.id), remedy=remedy)
-
-
-def _problem(said: Mapping[str, Any]) -> Problem:
-    """Return a reason as it was kept; only its code matters here."""
-    return Problem(str(said.get("code", "")), str(said.get("what", "")), str(said.get("where", "")))

@@ -10,7 +10,7 @@ from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 from ava.domain.spec import Role, Spec
 
-_LABEL = {"gpu": Phrase("GPUs"), "cpu": Phrase("cores"), "memory": "memory"}
+_LABEL = {"gpu": Phrase("GPUs"), "cpu": Phrase("cores"), "memory": Phrase("memory")}
 
 _ALONE = Phrase("No node has {amount} {label} for one pod of {role}.")
 _BESIDE = Phrase("No node has {amount} {label} for one pod of {role} beside the rest that it asks for.")
