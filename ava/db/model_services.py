@@ -186,9 +186,9 @@ def update_service(connection: Connection, run: str, spec: Mapping[str, Any], no
         raise conflict(
             "service-fixed",
             Phrase(
-                    "{fields} of a service cannot change while it runs.",
-                    fields=[noun(name) for name in fixed],
-                ),
+                "{fields} of a service cannot change while it runs.",
+                fields=[noun(name) for name in fixed],
+            ),
             f"spec.{fixed[0]}",
             Phrase("Leave it as it is, or stop the service and start it again."),
             found=str(spec.get(fixed[0]))[:200],
