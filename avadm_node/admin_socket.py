@@ -7,7 +7,7 @@ import socket
 import struct
 
 
-def said(path, prefix, seconds):
+def query(path, prefix, seconds):
     """Return what a daemon answers to a command: a length comes, then JSON.
 
     OSError, IOError, ValueError or struct.error where it does not, as when the daemon that left its socket is gone.

@@ -17,7 +17,7 @@ def opener_for(tls):
     if tls:
         context = ssl.create_default_context(cafile=tls["ca"])
         context.load_cert_chain(tls["certificate"], tls["key"])
-        # Python 2.7 knows no addresses in certificates; that authority signs nobody else's.
+        # Python 2.7 knows no addresses in certificates; that authority signs no other.
         context.check_hostname = sys.version_info[0] > 2
         handlers.append(HTTPSHandler(context=context))
     return build_opener(*handlers)

@@ -1,4 +1,4 @@
-"""What a node is told of the site's other nodes: /etc/hosts, and the rules of its packet filter."""
+"""What a node knows of the site's other nodes: /etc/hosts, and the rules of its packet filter."""
 
 from __future__ import absolute_import
 
@@ -50,16 +50,16 @@ def rules(given):
     with tempfile.NamedTemporaryFile(suffix=".nft") as source:
         source.write(given["rules"].encode("utf-8"))
         source.flush()
-        reply = _said("try", source.name, str(given["seconds"]))
+        reply = _run_filter("try", source.name, str(given["seconds"]))
     return {"changed": bool(reply["changed"]), "armed": bool(reply["armed"])}
 
 
 def keep(given):
     """Keep the rules that were loaded last; ``given`` is empty."""
-    return _said("keep")
+    return _run_filter("keep")
 
 
-def _said(*words):
+def _run_filter(*words):
     """Return what the packet filter's program prints; RuntimeError with its complaint where it refuses."""
     process = subprocess.Popen((PROGRAM,) + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out, err = process.communicate()

@@ -5,13 +5,13 @@ from http.server import HTTPServer
 from socketserver import ThreadingMixIn
 
 SILENCE_S = 10
-"""A connection on which nothing is said, or nothing taken, is ended."""
+"""An idle connection is closed."""
 CONNECTIONS = 32
-"""At once; whoever comes beside them is turned away."""
+"""At once; anyone who comes beside them is turned away."""
 
 
 class Server(ThreadingMixIn, HTTPServer):
-    """Answers each connection by itself: one that says nothing keeps nobody else waiting; with a limit, as threads are memory."""
+    """Answers each connection by itself: one that says nothing does not delay others; with a limit, as threads are memory."""
 
     daemon_threads = True
 

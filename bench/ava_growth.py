@@ -1,7 +1,7 @@
 """How AVA's cost grows with what is in its database: ``python -m bench.ava_growth [--users 1000] [--json]``.
 
 Twice on a real PostgreSQL that waits for the disk: a room of 1,000 users, 200 groups, 2,000 workbenches (stopped) and 100,000
-finished runs, and a tenth of it. Told are the API's latencies, memory and processor under the same requests (bench/ava_api.py),
+finished runs, and a tenth of it. Reported: the API's latencies, memory and processor under the same requests (bench/ava_api.py),
 and what the operator and the scheduler ask of the database again and again, in milliseconds; then the ratio of the two. Goal
 (issue 16, part 10): what is finished costs nothing, so that no ratio comes near ten. Operator and scheduler as processes are
 measured by `make bench-scheduler` and the platform's tests.

@@ -48,13 +48,13 @@ def ready() -> str:
                     ["dpkg", "-x", package.name, "whole"], cwd=folder, check=True, capture_output=True
                 )
             except (subprocess.CalledProcessError, ValueError, OSError) as error:
-                return f"the distribution's etcd-server cannot be had: {error}"
+                return f"the distribution's etcd-server is not available: {error}"
             shutil.copytree(Path(folder) / "whole", ETCD.parents[2], dirs_exist_ok=True)
     return ""
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that nobody listens on."""
+    """Return a port of the loopback address that no process listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

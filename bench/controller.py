@@ -2,7 +2,7 @@
 
 A hollow node is an address behind one real sshd, in a network of its own, with a real python in which each module that
 arrives is answered (bench/answers) instead of being run. What the controller does is real: the phases, one after another, one
-ansible-playbook each, inventory, templates, ssh, modules and what they import sent to each node, events, ledger, digests.
+ansible-playbook each, inventory, templates, ssh, modules and what they import sent to each node, events, state, digests.
 What a node does is skipped, and so are the lock on the nodes, fingerprints and the check of versions, each one round trip a
 phase; and what only changes cause (nothing changes on a hollow node). With ``--grow`` the site then gets one node more, and
 what an apply does for it is measured: the phases and nodes whose inputs that changes.
@@ -158,7 +158,7 @@ def measured(folder: Path, hosts: int, phases: Sequence[str], grow: bool) -> dic
 
 
 class Memory(threading.Thread):
-    """Looks at the memory of this process with all its children (proportional set size), until it is told to stop."""
+    """Looks at the memory of this process with all its children (proportional set size), until it is stopped."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -284,7 +284,7 @@ def _events(path: Path) -> list[dict[str, Any]]:
 
 
 def _cpu() -> float:
-    """Return CPU seconds of this process and of the children that it waited for; the nodes are nobody's here."""
+    """Return CPU seconds of this process and of the children that it waited for; the nodes are no one's here."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in used)
 

@@ -23,7 +23,7 @@ class Docker:
     """What docker does with a registry: asks, is sent to the token server with a scope, and comes back with a token.
 
     Attributes:
-        name, secret: as in `docker login`; None: nobody is logged in.
+        name, secret: as in `docker login`; None: not logged in.
         token: a token that is shown instead of asking for one.
         status: of the token server's last answer.
     """

@@ -96,7 +96,7 @@ def main(argv: list[str] | None = None, install: Install | None = None) -> int:
     try:
         serve(context, config, install)
     except SystemExit:
-        # A port that is taken: uvicorn has said so.
+        # A port that is taken: uvicorn has logged it.
         return 2
     finally:
         context.db.close()

@@ -28,7 +28,7 @@ from ava.settings import ConfigError, load
 def create_admin(db: Database, passwords: Passwords, name: str, email: str, password: str) -> str:
     """Make an active administrator, or make the user of this name one; return what was done.
 
-    Twice with the same password changes nothing; another password takes the place of the present one, and whoever was logged in
+    Twice with the same password changes nothing; another password replaces the present one, and anyone who was logged in
     with that one is no longer.
     """
     now = utc_now()
@@ -74,7 +74,7 @@ def lend(db: Database, secret: str, name: str | None) -> tuple[str, str]:
 
     Args:
         db: the database.
-        secret: the token's, made by who asks and known to nobody else.
+        secret: the token's, made by who asks and known to no other user.
         name: whose; None: the only active administrator.
 
     Raises:

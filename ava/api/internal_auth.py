@@ -139,8 +139,8 @@ class InternalAuth:
         return _json({})
 
 
-def _json(said: object) -> Response:
-    return Response(encode(said), media_type="application/json", headers={"cache-control": "no-store"})
+def _json(content: object) -> Response:
+    return Response(encode(content), media_type="application/json", headers={"cache-control": "no-store"})
 
 
 def _secret(path: Path) -> bytes:

@@ -90,7 +90,7 @@ def _refused(code: str, what: str, where: str, found: str, wanted: str, remedy: 
 
 
 class Renamed(click.Option):
-    """An option whose former names still work and are not in its help."""
+    """An option whose former names work with a warning and are not in its help."""
 
     def __init__(self, names: Sequence[str], *, former: Sequence[str] = (), **more: Any) -> None:
         super().__init__([*names, *former], **more)

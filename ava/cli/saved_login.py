@@ -1,4 +1,4 @@
-"""What the command line remembers: which AVA, by which certificates, and the token, which nobody else can read."""
+"""What the command line remembers: which AVA, by which certificates, and the token, which no other user can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that describe what is started: YAML or JSON, all that is wrong told at once, each with its line."""
+"""Files that describe what is started: YAML or JSON, all that is wrong reported at once, each with its line."""
 
 from __future__ import annotations
 

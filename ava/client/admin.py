@@ -35,7 +35,7 @@ class AdminApi(Resource):
         return self._one(UserOut, "PATCH", f"/users/{name}", json=changes, again=True)
 
     def delete_user(self, name: str) -> None:
-        """Remove an account that nobody has approved; its name and address are free then."""
+        """Remove an account that was not approved; its name and address are free then."""
         self._send.send("DELETE", f"/users/{name}")
 
     def set_password_of(self, name: str, new: str) -> None:

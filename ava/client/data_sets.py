@@ -135,23 +135,23 @@ class DataSetsApi(Resource):
         file: Path,
         *,
         replace: bool = False,
-        told: Callable[[int], None] = lambda done: None,
+        progress: Callable[[int], None] = lambda done: None,
     ) -> None:
-        """Send a file to where ``begin_upload`` said, from where it was cut, with a checksum of each part.
+        """Send a file to the address from ``begin_upload``, continuing after an interruption, with a checksum of each part.
 
-        ``told`` is called with the bytes that have come. Raises ApiError, or Unreachable after many cuts.
+        ``progress`` is called with the bytes that have come. Raises ApiError, or Unreachable after many cuts.
         """
         length, cuts, before = file.stat().st_size, 0, -1
         with file.open("rb") as opened:
             while True:
                 try:
                     offset = self.upload_offset(where)
-                    told(offset)
+                    progress(offset)
                     cuts = 0 if offset > before else cuts
                     before = offset
                     opened.seek(offset)
                     if self._part(where, opened.read(min(PIECE, length - offset)), offset, replace) >= length:
-                        told(length)
+                        progress(length)
                         return
                 except ApiError as refused:
                     # Cut off, a server that starts again, a part that another try of ours still holds.

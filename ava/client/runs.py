@@ -225,7 +225,7 @@ class RunsApi(Resource):
         return self._list(ImageOut, "/images")
 
     def cluster(self) -> ClusterOut:
-        """Return what can be had now."""
+        """Return what is available now."""
         return self._one(ClusterOut, "GET", "/cluster")
 
     def usage(

@@ -1,4 +1,4 @@
-"""What runs have while their pods have nodes: said by the operator, billed, and never edited but for its end."""
+"""What runs have while their pods have nodes: written by the operator, billed, and never edited but for its end."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MOST_WRITERS = 100
 
 
 def request(connection: Connection, run: str, owner: str, spec: Mapping[str, Any]) -> None:
-    """Keep which data sets a new run names. 422 for what its owner may not have, of which no more is told."""
+    """Keep which data sets a new run names. 422 for what its owner may not have, of which no more is reported."""
     named: dict[str, bool] = {}
     problems: list[Problem] = []
     for index, one in enumerate(spec.get("data_sets") or ()):

@@ -53,7 +53,7 @@ class DataSets(Base):
             found = shown(str(dict(source)))
             problem = Problem("source-invalid", Phrase("There is no such source."), "source", found, reply)
             raise ApiError(422, problem) from None
-        # Whoever makes another one of this owner at the same time waits here.
+        # Anyone who makes another one of this owner at the same time waits here.
         person = user_row(connection, owner, Lock.NO_KEY_UPDATE)
         if kept["kind"] != "folder":
             quota = None

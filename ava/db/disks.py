@@ -116,9 +116,9 @@ class Disks(Base):
         *,
         settled: bool = False,
     ) -> None:
-        """Keep what was seen of a disk; ``size`` None: nobody knows at the moment, and what was known stays.
+        """Keep what was seen of a disk; ``size`` None: unknown at the moment, and what was known stays.
 
-        ``settled``: its claim has said for a while what is wanted, so that what was promised beyond that counts no more.
+        ``settled``: its claim has reported for a while what is wanted, so that what was promised beyond that counts no more.
         """
         row = _row(connection, definition)
         if row is None:

@@ -77,7 +77,7 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: Any) -> None:
-        # Transactions begin as said below, not where the driver thinks they should.
+        # Transactions begin as configured below, not where the driver thinks they should.
         connection.isolation_level = None
         for pragma in ("foreign_keys=ON", "synchronous=NORMAL", *([] if memory else ["journal_mode=WAL"])):
             connection.execute(f"PRAGMA {pragma}").close()

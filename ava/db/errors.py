@@ -43,7 +43,7 @@ def translated() -> Iterator[None]:
 def unavailable(error: BaseException) -> ApiError:
     """Return the refusal for a database that cannot be asked now.
 
-    What exactly is wrong (addresses, accounts) concerns the log's readers, not whoever asked.
+    What exactly is wrong (addresses, accounts) concerns the log's readers, not anyone who asked.
     """
     log.warning("the database cannot be asked: %s", str(error).strip().replace("\n", " ")[:1000])
     return ApiError(

@@ -28,19 +28,19 @@ class Folders(Base):
 
     @writing
     def set_file_system(self, connection: Connection, id: int) -> int:
-        """Return the number of the file system that this database's folders lie on; the first one that is said stays."""
+        """Return the number of the file system that this database's folders lie on; the first one that is reported stays."""
         first = upsert(connection, numbers).values(name=_FILE_SYSTEM, last=id).on_conflict_do_nothing()
         connection.execute(first)
         return int(connection.execute(_known()).scalar_one())
 
     @reading
     def file_system(self, connection: Connection) -> int | None:
-        """Return that number, None where none was said yet."""
+        """Return that number, None where none was reported yet."""
         return connection.execute(_known()).scalar()
 
     @reading
     def get_spec(self, connection: Connection, kind: FolderKind, name: str) -> FolderSpec | None:
-        """Return how one folder has to be; None for one that nobody wants (any more)."""
+        """Return how one folder has to be; None for one that is not wanted (any more)."""
         row = connection.execute(_WANTED[FolderKind(kind)](name)).one_or_none()
         return None if row is None else _MADE[FolderKind(kind)](row)
 
@@ -51,7 +51,7 @@ class Folders(Base):
 
     @writing
     def record(self, connection: Connection, folder: Folder) -> None:
-        """Keep what was seen of a folder; ``made`` stays as it was first said."""
+        """Keep what was seen of a folder; ``made`` stays as it was first reported."""
         row = asdict(folder) | {"trouble": plain(folder.trouble, 1000)}
         put = upsert(connection, folders).values(row)
         new: dict[str, Any] = {
@@ -65,7 +65,7 @@ class Folders(Base):
 
     @reading
     def get(self, connection: Connection, kind: FolderKind, name: str) -> Folder:
-        """Return what was last seen of a folder; one that nobody has seen has no ``made``."""
+        """Return what was last seen of a folder; one that no one has seen has no ``made``."""
         query = select(folders).where(folders.c.kind == FolderKind(kind), folders.c.name == name)
         row = connection.execute(query).one_or_none()
         return Folder(FolderKind(kind), name) if row is None else _folder(row)

@@ -23,7 +23,7 @@ class Identities(Base):
 
     @reading
     def find(self, connection: Connection, issuer: str, subject: str) -> User | None:
-        """Return whose identity at a login service it is; None for nobody's."""
+        """Return whose identity at a login service it is; None for none."""
         query = select(users).join(identities, identities.c.user_name == users.c.name)
         row = connection.execute(
             query.where(identities.c.issuer == issuer, identities.c.subject == subject)

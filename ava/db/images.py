@@ -2,7 +2,7 @@
 
 No run is started of an image that is gone: a deletion is written here first, then it looks what uses the image; a start is
 written here first, then it waits until nothing of that repository is being deleted, then asks the registry for the image.
-Whichever of the two writes first, the other one sees it. Both kinds of rows are in one table, told apart by their ids.
+Whichever of the two writes first, the other one sees it. Both kinds of rows are in one table, distinguished by their ids.
 """
 
 from __future__ import annotations

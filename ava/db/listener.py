@@ -50,7 +50,7 @@ class Listener:
         self._listening: psycopg.Connection[Any] | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Return whether something was told; also after the connection was lost, for then something may be missed."""
+        """Return whether something was reported; also after the connection was lost, for then something may be missed."""
         end = time.monotonic() + seconds
         if not self._turn.acquire(timeout=max(seconds, 0)):
             return False
@@ -58,7 +58,7 @@ class Listener:
             if self._listening is None:
                 self._listening = self._listen()
                 return True
-            return self._told(self._listening, end)
+            return self._received(self._listening, end)
         except psycopg.Error as error:
             if not self._drop():
                 raise unavailable(error) from error
@@ -72,7 +72,7 @@ class Listener:
         with self._turn:
             self._drop()
 
-    def _told(self, listening: psycopg.Connection[Any], end: float) -> bool:
+    def _received(self, listening: psycopg.Connection[Any], end: float) -> bool:
         while not self._closed:
             left = max(end - time.monotonic(), 0)
             for _ in listening.notifies(timeout=min(left, SLICE), stop_after=1):

@@ -26,9 +26,9 @@ class Lock(Enum):
     SHARE = "share"
     """It is not changed meanwhile."""
     NO_KEY_UPDATE = "no-key-update"
-    """Nobody else changes it meanwhile; others may refer to it."""
+    """No other transaction changes it meanwhile; others may refer to it."""
     UPDATE = "update"
-    """Nobody else changes it or begins to refer to it meanwhile."""
+    """No other transaction changes it or begins to refer to it meanwhile."""
 
 
 def user_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[Any]:

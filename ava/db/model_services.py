@@ -112,7 +112,7 @@ class ModelServices(Base):
 
     @writing
     def set_trouble(self, connection: Connection, run: str, trouble: str, now: datetime) -> None:
-        """Keep why a service does not come to what is wanted, empty for nothing; its owner is told once of each."""
+        """Keep why a service does not come to what is wanted, empty for nothing; its owner is notified of each once."""
         run_row(connection, run, Lock.NO_KEY_UPDATE)
         text = plain(trouble, 1000)
         if _row(connection, run).trouble == text:

@@ -36,7 +36,7 @@ class Outbox(Base):
         after: int = 0,
         cluster: str | None = None,
     ) -> Sequence[Message]:
-        """Return messages that nobody has done yet, in order.
+        """Return messages that are not done yet, in order.
 
         Args:
             connection: to the database.
@@ -74,7 +74,7 @@ class Outbox(Base):
         Sessions, tokens, used logins, and deletions of images that broke off.
         """
         done = connection.execute(messages.delete().where(messages.c.done < before))
-        # Where no storage service is, nobody takes these; where one is, its passes do the same work.
+        # Where no storage service is, no one takes these; where one is, its passes do the same work.
         never = messages.c.topic == Topic.STORAGE, messages.c.created < before
         done_too = connection.execute(messages.delete().where(*never)).rowcount
         ended = connection.execute(secrets.delete().where(secrets.c.until < before))

@@ -97,7 +97,7 @@ class Queues(Base):
     def delete(self, connection: Connection, name: str, now: datetime) -> None:
         """Delete a queue in which no run is that has not finished; 409 else, and for the one that runs are in by themselves."""
         if name == DEFAULT:
-            what = Phrase("Whoever names no queue is in this one.")
+            what = Phrase("It is the default queue.")
             raise conflict(
                 "queue-default", what, Phrase("queue {name}", name=name), Phrase("Change its limits instead.")
             )

@@ -122,7 +122,7 @@ class Secrets(Base):
     def use_nonce(self, connection: Connection, digest: str, until: datetime) -> bool:
         """Use up what is good for once; False where it was used before. It is remembered until that time."""
         put = upsert(connection, spent).values(digest=digest, until=until)
-        # The number of rows is not told of an INSERT by every driver; what was written is.
+        # Not every driver reports the number of rows of an INSERT; what was written is.
         put = put.on_conflict_do_nothing(index_elements=["digest"])
         return connection.execute(put.returning(spent.c.digest)).one_or_none() is not None
 

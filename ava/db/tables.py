@@ -40,7 +40,7 @@ def _only(condition: TextClause) -> dict[str, Any]:
 
 
 def _limits(storage: bool) -> list[Any]:
-    """Return columns and checks of a quota; what is used can never be more, whoever writes."""
+    """Return columns and checks of a quota; what is used can never be more, whichever program writes."""
     parts = ("gpu", "cpu", "memory")
     columns: list[Any] = [
         Column(f"quota_{name}", UnsignedBigInt)
@@ -375,7 +375,7 @@ revisions = Table(
     Column("revision", UnsignedBigInt, primary_key=True),
     Column("spec", JsonDocument, nullable=False),
     Column("created", UtcDateTime, nullable=False),
-    comment="what a service was told to be, append only",
+    comment="what a service was configured to be, append only",
 )
 predecessors = Table(
     "predecessors",
@@ -469,7 +469,7 @@ uploads = Table(
     Column("path", ShortText(4096), nullable=False),
     Column("length", UnsignedBigInt, nullable=False),
     Column("created", UtcDateTime, nullable=False),
-    comment="files that are being sent; how much has come is told by the file itself",
+    comment="files that are being sent; how much has come is the file's size",
 )
 Index(None, uploads.c.data_set, uploads.c.id)
 image_deletions = Table(

@@ -126,7 +126,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse a time without zone: nobody knows when it is."""
+        """Refuse a time without zone: it is ambiguous."""
         if value is None:
             return None
         if value.tzinfo is None:

@@ -178,7 +178,7 @@ class Users(Base):
 
     @writing
     def delete(self, connection: Connection, name: str) -> None:
-        """Remove an account that nobody has approved; 409 for every other, of which folders and charges keep the name."""
+        """Remove an account that was not approved; 409 for every other, of which folders and charges keep the name."""
         row = user_row(connection, name, Lock.UPDATE)
         if row.state != UserState.PENDING or _is_used(connection, row.name):
             raise conflict(
@@ -227,7 +227,7 @@ def next_number(connection: Connection, name: str) -> int:
 
 
 def _registered(connection: Connection, name: str, email: str) -> list[str]:
-    """Return the accounts of a name or an address that were registered by the form and that nobody has approved."""
+    """Return the accounts of a name or an address that were registered by the form and that were not approved."""
     vouched = select(identities.c.user_name).where(identities.c.user_name == users.c.name)
     query = select(users.c.name).where(
         or_(users.c.name == name, users.c.email == email.lower()),

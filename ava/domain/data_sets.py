@@ -32,7 +32,7 @@ Server = Annotated[
 """A host name, or an IPv4 address."""
 
 
-def _anybodys(name: str) -> str:
+def _not_local(name: str) -> str:
     """Refuse what is made for clones of volumes, and goes with them."""
     if name.startswith("pvc-"):
         raise ValidationProblems(
@@ -92,7 +92,7 @@ class RbdSource(_Strict):
 
     kind: Literal["rbd"]
     image: Image
-    snapshot: Annotated[Image, AfterValidator(_anybodys)]
+    snapshot: Annotated[Image, AfterValidator(_not_local)]
 
 
 class NfsSource(_Strict):
@@ -115,9 +115,9 @@ CACHED = ("cache", "hdfs")
 _SOURCE: TypeAdapter[Source] = TypeAdapter(Annotated[Source, Field(discriminator="kind")])
 
 
-def source(said: Mapping[str, Any]) -> Source:
+def source(fields: Mapping[str, Any]) -> Source:
     """Return a source as the database has it; pydantic's ValidationError for one that there is not."""
-    return _SOURCE.validate_python(dict(said))
+    return _SOURCE.validate_python(dict(fields))
 
 
 def below(chosen: CacheSource | HdfsSource) -> str:
@@ -185,7 +185,7 @@ class FolderSpec:
 
     Attributes:
         uid: of who owns the inner folder; None: root.
-        gid: of the group that may write there; None: nobody.
+        gid: of the group that may write there; None: none.
         quota: bytes; None: the site's default, or no limit.
         gone: it is to be removed.
     """

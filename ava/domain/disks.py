@@ -124,11 +124,11 @@ def disk_report(node: Mapping[str, Any] | None) -> DiskReport | None:
 
 
 def size_of(claim: Mapping[str, Any], there: DiskReport | None) -> int | None:
-    """Return the bytes that a claim's volume has, 0 where it is not made; None where nobody knows at the moment."""
+    """Return the bytes that a claim's volume has, 0 where it is not made; None while it is unknown."""
     return None if there is None else there.volumes.get(f"pvc-{claim['metadata']['uid']}", 0)
 
 
 def hopeless(disk: Disk, claim: Mapping[str, Any], there: DiskReport | None) -> bool:
-    """Return whether a claim that has no volume will get none from the node that it names, as far as can be told."""
+    """Return whether a claim that has no volume will get none from the node that it names, as far as can be determined."""
     bound = (claim.get("status") or {}).get("phase") == "Bound" or claim["spec"].get("volumeName")
     return not bound and not size_of(claim, there) and (there is None or there.free < disk.wanted)

@@ -1,7 +1,7 @@
 """Folders of the shared file system: whose they are, where they lie, and how pods see them.
 
 A folder has two levels. The outer one (``groups/NAME``) is root's, carries the limit and is mounted into no pod; the inner
-one (``data``) is the users'. So whoever may do anything within the inner one can neither change the limit nor plant
+one (``data``) is the users'. So anyone who may do anything within the inner one can neither change the limit nor plant
 something at a path that the platform follows.
 """
 
@@ -66,7 +66,7 @@ class Flex:
 
     Attributes:
         volume: its name, by which the driver finds it again.
-        options: what the driver is told.
+        options: of the driver.
         label: of nodes that can mount it; ``yes`` there.
     """
 

@@ -1,4 +1,4 @@
-"""When a workbench in which nobody works is stopped: pure rules.
+"""When an idle workbench is stopped: pure rules.
 
 Somebody works in it while a browser is connected to it or an ssh session is open, or while it uses processors or GPUs. What is
 not known for sure is never taken for idleness.
@@ -23,7 +23,7 @@ class Rule:
 
     Attributes:
         after: since somebody was last seen at work.
-        warning: so long before the end the user is told.
+        warning: how long before the stop the user is notified.
     """
 
     after: timedelta
@@ -46,7 +46,7 @@ def last_seen(run: Run, bench: Workbench) -> datetime:
 
 
 def step(run: Run, bench: Workbench, rule: Rule, now: datetime, *, busy: bool | None) -> Step:
-    """Return what is to be done; ``busy``: whether it uses processors or GPUs, None: nobody knows."""
+    """Return what is to be done; ``busy``: whether it uses processors or GPUs, None: unknown."""
     if busy:
         return Step.ACTIVE
     if busy is None or now - last_seen(run, bench) < rule.after - rule.warning:

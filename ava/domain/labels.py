@@ -51,7 +51,7 @@ LIMIT = 63
 
 
 def short(*parts: str, limit: int = LIMIT) -> str:
-    """Return a DNS label of at most ``limit`` bytes; what is too long or not plain is cut and told apart by a digest."""
+    """Return a DNS label of at most ``limit`` bytes; what is too long or not plain is cut and distinguished by a digest."""
     whole = "-".join(parts)
     plain = "".join(c if c.isascii() and (c.islower() or c.isdigit()) else "-" for c in whole).strip("-")
     if plain == whole and len(whole) <= limit:

@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where a run is in the database. "Running" is not among them: what runs is told by its pods (states.py)."""
+    """Where a run is in the database. "Running" is not among them: what runs is reported by its pods (states.py)."""
 
     QUEUED = "queued"
     """Waits for its group's quota and its queue; nothing is charged."""
@@ -204,7 +204,7 @@ class Run:
     started: datetime | None = None
     pools: dict[str, str] = field(default_factory=dict)
     waits_for: tuple[dict[str, Any], ...] = ()
-    """Why it is not admitted or placed yet, as problems; said by the scheduler, only for people."""
+    """Why it is not admitted or placed yet, as problems; written by the scheduler, only for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ class PodState:
     Attributes:
         phase: Kubernetes' own: Pending, Running, Succeeded, Failed, Unknown, Terminating.
         reason: code of the reason: ``OOMKilled``, ``ImagePullBackOff``, ``Unschedulable``, ``NodeLost`` …
-        seen: when it last changed; whether it is still true is told by the operator's heartbeat (states.py).
+        seen: when it last changed; whether it is still true is reported by the operator's heartbeat (states.py).
     """
 
     run: str

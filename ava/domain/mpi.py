@@ -11,7 +11,7 @@ ENVIRONMENT = {
     "OMPI_MCA_plm_rsh_args": f"-F {SSH}/ssh_config",
     # Each process is started by a direct connection: a tree would need every pod to reach every other's sshd at start.
     "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
-    # Without its domain nobody finds a pod: its names are those of the run's service.
+    # Without its domain no one finds a pod: its names are those of the run's service.
     "OMPI_MCA_orte_keep_fqdn_hostnames": "1",
     "HYDRA_HOST_FILE": f"{HOSTS}/hostfile",
     "HYDRA_LAUNCHER_EXTRA_ARGS": f"-F {SSH}/ssh_config",

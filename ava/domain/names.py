@@ -68,7 +68,7 @@ def account_name(login: str) -> str:
     """Return the name of the account of a person who is called so elsewhere: ``Ann.Smith@example.org`` is ``ann-smith``.
 
     Names of accounts are parts of namespaces, hosts and paths. What is before ``@`` counts, in small letters, with ``-`` in the
-    place of dots and underscores. Two people may come to one name: whoever uses this has to see whose it is.
+    place of dots and underscores. Two people may come to one name: anyone who uses this has to see whose it is.
     """
     plain = re.sub(r"[-._]+", "-", login.partition("@")[0].strip().lower())
     return plain.strip("-")

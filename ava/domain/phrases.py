@@ -1,4 +1,4 @@
-"""Texts of problems and reasons with their values apart, so that each reader is told in their own language.
+"""Texts of problems and reasons with their values apart, so that each reader is notified in their own language.
 
 A phrase is its English text wherever a text is wanted: programs and logs see nothing else. Who has a catalogue of another
 language words it from its template and its values; both are kept beside a text that is stored. Templates stand in the code alone:

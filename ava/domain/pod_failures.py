@@ -1,4 +1,4 @@
-"""Why a pod is not running, as a code and what the node said; states.py says it in words."""
+"""Why a pod is not running, as a code and what the node reported; states.py says it in words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CANNOT_RUN = "ContainerCannotRun"
 _INIT_FAILED = re.compile(r"^(ava-init: exec |\[FATAL [^\]]*\] exec .* failed: )", re.MULTILINE)
 """The message of a container's init process (ava-init, or tini on nodes of a previous version) that could not execute
 the command. A shell's own 126 and 127 come without it."""
-_SAID = 500
+_MAX_MESSAGE_LENGTH = 500
 """Characters of a message that are kept."""
 
 
@@ -45,7 +45,7 @@ class FailureReason(NamedTuple):
 
     Attributes:
         code: Kubernetes' own word; empty where there is nothing to explain.
-        text: what the node or the scheduler said about it.
+        text: what the node or the scheduler reported about it.
         exit_code: of the process; None where none ended.
     """
 
@@ -97,5 +97,5 @@ def whole(status: dict[str, Any]) -> FailureReason | None:
     return FailureReason(reason, _cut(status.get("message"))) if reason else None
 
 
-def _cut(said: Any) -> str:
-    return str(said or "").strip()[:_SAID]
+def _cut(message: Any) -> str:
+    return str(message or "").strip()[:_MAX_MESSAGE_LENGTH]

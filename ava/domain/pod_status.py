@@ -155,10 +155,10 @@ def _memory(spec: Mapping[str, Any]) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def _number(said: Any) -> int:
-    return int(said) if str(said).isdigit() else 0
+def _number(value: Any) -> int:
+    return int(value) if str(value).isdigit() else 0
 
 
-def moment(said: Any) -> datetime | None:
+def moment(value: Any) -> datetime | None:
     """Return a time as Kubernetes writes it; None where there is none."""
-    return datetime.strptime(said, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) if said else None
+    return datetime.strptime(value, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) if value else None

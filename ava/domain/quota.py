@@ -1,4 +1,4 @@
-"""The rules of quotas: which are valid, what fits, and how it is said that something does not."""
+"""The rules of quotas: which are valid, what fits, and the message where something does not fit."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _valid(value: object) -> bool:
 def _out_of_range(name: str, value: object, where: str) -> Problem:
     return Problem(
         "amount-invalid",
-        Phrase("The amount of {name} is no number that can be had.", name=name),
+        Phrase("The amount of {name} is not a valid amount.", name=name),
         f"{where}.{name}",
         repr(value)[:40],
         Phrase("an integer from 0 to {most} ({units})", most=MOST, units=UNITS[name]),

@@ -115,7 +115,7 @@ class Access(StrEnum):
     GROUP = "group"
     """Members of the run's group, by a token of theirs."""
     PUBLIC = "public"
-    """Whoever reaches the ingress."""
+    """Any client that reaches the ingress."""
 
 
 class Serving(_Strict):

@@ -28,7 +28,7 @@ class State(StrEnum):
     STOPPING = "stopping"
     """Its end was asked for, or all its pods have ended; it is charged until they are gone."""
     UNKNOWN = "unknown"
-    """Admitted, and nobody has looked at its pods lately, or Kubernetes has lost sight of one."""
+    """Admitted, and no one has looked at its pods lately, or Kubernetes has lost sight of one."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
@@ -38,7 +38,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayState:
     """A run's state with the reason in a sentence, empty where there is nothing to explain."""
 
     state: State
@@ -95,7 +95,7 @@ _POD = {
 
 def show(
     run: Run, pods: Sequence[PodState], now: datetime, alive: datetime | None, stale: timedelta = STALE
-) -> Shown:
+) -> DisplayState:
     """Return the state of a run.
 
     Args:
@@ -106,14 +106,14 @@ def show(
         stale: after so long without one, what pods do is not known.
     """
     if run.phase is Phase.FINISHED:
-        return Shown(State(run.outcome or Outcome.LOST), run.reason)
+        return DisplayState(State(run.outcome or Outcome.LOST), run.reason)
     if run.phase is Phase.QUEUED:
-        return Shown(State.QUEUED, _waits(run))
+        return DisplayState(State.QUEUED, _waits(run))
     if alive is None or now - alive > stale:
         asked = Phrase("Its end was asked for.") if run.stop is not None else ""
-        return Shown(State.UNKNOWN, sentences(asked, _silent(now, alive)))
+        return DisplayState(State.UNKNOWN, sentences(asked, _silent(now, alive)))
     if run.stop is not None:
-        return Shown(State.STOPPING, _stopping(pods))
+        return DisplayState(State.STOPPING, _stopping(pods))
     if run.kind is Kind.SERVICE:
         return _service(run, pods)
     return _admitted(run, [p for p in pods if p.attempt == run.attempt])
@@ -141,36 +141,36 @@ def explain(pod: PodState) -> str:
     )
 
 
-def _admitted(run: Run, pods: Sequence[PodState]) -> Shown:
+def _admitted(run: Run, pods: Sequence[PodState]) -> DisplayState:
     lost = [p for p in pods if p.phase == "Unknown" or p.reason == "NodeLost"]
     if lost:
-        return Shown(State.UNKNOWN, _first(lost))
+        return DisplayState(State.UNKNOWN, _first(lost))
     wanted = _wanted(run)
     failed = [p for p in pods if p.phase == "Failed"]
     if pods and len(pods) >= wanted and all(p.phase in (*ENDED, "Terminating") for p in pods):
-        return Shown(State.STOPPING, _first(failed))
+        return DisplayState(State.STOPPING, _first(failed))
     if len(pods) >= wanted and all(p.phase in ("Running", *ENDED) for p in pods):
-        return Shown(State.RUNNING, _first(failed))
+        return DisplayState(State.RUNNING, _first(failed))
     waiting = [p for p in pods if p.phase not in ("Running", *ENDED)]
     again = Phrase("Attempt {number}.", number=run.attempt + 1) if run.attempt else ""
     # The scheduler's own reasons, per node and quota, say more than that no node has room.
     placed = [p for p in waiting if p.reason != "Unschedulable"]
     why = _first(failed) or _first(placed) or _waits(run) or _first(waiting) or _created(pods, wanted)
-    return Shown(State.STARTING, sentences(again, why))
+    return DisplayState(State.STARTING, sentences(again, why))
 
 
-def _service(run: Run, pods: Sequence[PodState]) -> Shown:
+def _service(run: Run, pods: Sequence[PodState]) -> DisplayState:
     """Return the state of a service: it runs as long as one replica of any revision is ready."""
     ready, wanted = sum(p.ready for p in pods), _wanted(run)
     why = _waits(run) or _first([p for p in pods if not p.ready and p.phase != "Terminating"])
     if not ready:
-        return Shown(State.STARTING, why)
+        return DisplayState(State.STARTING, why)
     short = (
         Phrase("{ready} of {wanted} replicas are ready.", ready=ready, wanted=wanted)
         if ready < wanted
         else ""
     )
-    return Shown(State.RUNNING, sentences(short, why))
+    return DisplayState(State.RUNNING, sentences(short, why))
 
 
 def _wanted(run: Run) -> int:
@@ -212,7 +212,9 @@ def _silent(now: datetime, alive: datetime | None) -> str:
         if alive is None
         else Phrase("for {seconds} s not", seconds=int((now - alive).total_seconds()))
     )
-    return Phrase("The operator has {since} said what runs; what this run does is not known.", since=since)
+    return Phrase(
+        "The operator has {since} reported what runs; the state of this run is unknown.", since=since
+    )
 
 
 def _stopping(pods: Sequence[PodState]) -> str:

@@ -21,9 +21,9 @@ class Workbench:
         definition: its id.
         host_key: private host key of its sshd, sealed.
         host_public: the public part, as known_hosts has it (kind and base64).
-        token: what Jupyter wants of who asks it, sealed; nobody but the gate tells it.
+        token: what Jupyter wants of who asks it, sealed; known to the gateway only.
         active: when its user was last seen at work in it.
-        warned: when its user was last told that it would be stopped.
+        warned: when its user was last notified that it would be stopped.
     """
 
     definition: str
@@ -40,7 +40,7 @@ class AccessState:
     """What the database knows when somebody asks for a workbench.
 
     Attributes:
-        user: whose session it is; None: nobody's, or it has ended.
+        user: whose session it is; None: unknown, or it has ended.
         owner: the name of whose workbench it is; None: there is none of this id.
         run: the run that is admitted and not asked to stop.
         bench: None before the first run.

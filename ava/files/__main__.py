@@ -172,7 +172,7 @@ class Program:
         return found
 
     def _give_up(self) -> None:
-        """Give up uploads that nobody has gone on with for long."""
+        """Give up uploads without progress for long."""
         before = self.services.clock() - timedelta(days=self.config.upload_days)
         DataSetFiles(self.db, self.ground).give_up_stale(before)
 
@@ -191,7 +191,7 @@ class Program:
 
 
 async def again(look: Callable[[], Awaitable[object]], every: float) -> None:
-    """Look again and again; what goes wrong is said once and tried again."""
+    """Look again and again; errors are logged once, and it tries again."""
     text = ""
     while True:
         try:

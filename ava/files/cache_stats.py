@@ -211,11 +211,11 @@ def _decoded(body: bytes) -> dict[str, Any]:
     return reply
 
 
-def _entries(said: list[dict[str, Any]]) -> tuple[list[str], list[tuple[int, int]]]:
+def _entries(listing: list[dict[str, Any]]) -> tuple[list[str], list[tuple[int, int]]]:
     """Return the folders among entries, and of each file its bytes and how many of them are cached."""
     try:
-        folders = [str(entry["absolutePath"]) for entry in said if entry["isDirectory"]]
-        files = [entry for entry in said if not entry["isDirectory"]]
+        folders = [str(entry["absolutePath"]) for entry in listing if entry["isDirectory"]]
+        files = [entry for entry in listing if not entry["isDirectory"]]
         shares = [min(100, max(0, int(entry["inAlluxioPercentage"]))) for entry in files]
         sizes = [amount(str(entry["size"])) for entry in files]
     except (KeyError, TypeError) as error:

@@ -35,11 +35,11 @@ class Config(Strict):
         trusted_proxies: networks whose X-Forwarded-For is believed.
         home_quota: bytes of a home whose user has no limit of their own; None: none.
         every: seconds between two looks at all folders, which measure them too.
-        poll: seconds after which the database is looked at although it has told nothing.
+        poll: seconds after which the database is looked at although it has reported nothing.
         scratch: folder for sorted lists of large folders; empty at the start.
         snapshots: whether nodes mount block images, so that data sets may be snapshots of some.
         cache_services: Services of Alluxio's masters, which report how much of data sets it holds; in the election's namespace.
-        upload_days: an upload that nobody continues with is given up after so many days.
+        upload_days: an abandoned upload is removed after so many days.
     """
 
     database: DatabaseUrl = DatabaseUrl()

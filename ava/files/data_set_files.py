@@ -45,7 +45,7 @@ class DataSetFiles:
 
     @contextmanager
     def inside(self, one: DataSet, part: str = DATA) -> Iterator[int]:
-        """Give a descriptor of a part of a data set's folder; ApiError 409 or 503 where it cannot be had now."""
+        """Give a descriptor of a part of a data set's folder; ApiError 409 or 503 where it is not available now."""
         if one.source["kind"] != "folder":
             what = Phrase("The files of {name} lie elsewhere and are read in runs alone.", name=one.name)
             raise conflict("data-set-elsewhere", what, Phrase("data set"), Phrase("Name it in a run."))
@@ -85,7 +85,7 @@ class DataSetFiles:
             try:
                 return os.stat(upload.id, dir_fd=folder, follow_symlinks=False).st_size
             except FileNotFoundError:
-                # It was made before anybody was told of it: so it is in its place, and whoever put it there died then.
+                # It was made before it was reported: so it is in its place, and anyone who put it there died then.
                 return upload.length
 
     async def receive(
@@ -282,10 +282,10 @@ def _write(file: int, piece: bytes, at: int) -> None:
         view, at = view[done:], at + done
 
 
-def _checksum(said: str | None) -> tuple[hashlib._Hash | None, bytes]:
-    if said is None:
+def _checksum(header: str | None) -> tuple[hashlib._Hash | None, bytes]:
+    if header is None:
         return None, b""
-    name, _, text = said.partition(" ")
+    name, _, text = header.partition(" ")
     try:
         return CHECKSUMS[name](), base64.b64decode(text, validate=True)
     except (KeyError, ValueError):

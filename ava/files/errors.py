@@ -1,4 +1,4 @@
-"""What is answered where files cannot be had: the file system is away, full, or has no such name."""
+"""What is answered where files are not available: the file system is away, full, or has no such name."""
 
 from __future__ import annotations
 

@@ -41,14 +41,14 @@ class FolderReconciler:
         self.home_quota, self.owner = home_quota, owner
 
     def look(self, kind: FolderKind, name: str) -> Folder | None:
-        """Bring one folder to what it has to be now; None where nobody wants it."""
+        """Bring one folder to what it has to be now; None where it is not wanted."""
         wanted = self.db.folders.get_spec(kind, name)
         if wanted is None:
             return None
         return self.remove(wanted) if wanted.gone else self.make(wanted)
 
     def make(self, wanted: FolderSpec) -> Folder:
-        """Make a folder, set its limit, measure it, and tell the database; what is in the way is told as its trouble."""
+        """Make a folder, set its limit, measure it, and tell the database; what is in the way is reported as its trouble."""
         trouble, made, used, files, limit = "", None, None, None, self._limit(wanted)
         in_force: int | None = None
         uid, gid = self._inner(wanted)

@@ -17,7 +17,7 @@ NAME = 255
 def parts(path: str, *, new: bool = False) -> list[bytes]:
     """Return the names of a path; ``new`` names may hold no control characters and have to be UTF-8.
 
-    What is no plain letter may be percent-encoded (as answers have it), so that every name can be said, a line break in
+    What is no plain letter may be percent-encoded (as answers have it), so that every name can be expressed, a line break in
     it among them. ApiError 422 for ``..``, empty names and what is too long.
     """
     names = [unquote_to_bytes(name) for name in path.split("/")] if path else []
@@ -39,7 +39,7 @@ def parts(path: str, *, new: bool = False) -> list[bytes]:
     return names
 
 
-def said(names: list[bytes]) -> str:
+def encode(names: list[bytes]) -> str:
     """Return a path as it is answered, so that it can be sent back."""
     return "/".join(quote_from_bytes(name, safe="") for name in names)
 

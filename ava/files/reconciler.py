@@ -38,7 +38,7 @@ class Reconciler:
 
     Args:
         lead: returns while this process leads, raises Fenced after; asked before each folder.
-        beside: what else is done at each pass (uploads that nobody continues with).
+        beside: what else is done at each pass (abandoned uploads).
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Reconciler:
         self._failures: dict[int, int] = {}
         """How often each open message failed."""
         self.trouble = ""
-        """What keeps it from doing anything, for whoever looks after it."""
+        """What keeps it from doing anything, for anyone who looks after it."""
 
     def run(self) -> None:
         """Work until stopped or until the lead is lost."""
@@ -107,7 +107,7 @@ class Reconciler:
         except (Fenced, ApiError, WrongFilesystem):
             raise
         except Exception:
-            log.exception("uploads that nobody continues with")
+            log.exception("abandoned uploads")
         self.metrics.troubles.set(troubles)
         self.metrics.look.set(time.monotonic() - began)
         self.db.heartbeats.record(PART, self.now(), {"troubles": troubles})

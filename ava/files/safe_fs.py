@@ -108,7 +108,7 @@ def names(at: int, most: int = 10_000) -> list[bytes]:
 
 
 def empty(at: int) -> None:
-    """Remove everything in a folder of ours into which nobody else writes, with what people put deep below.
+    """Remove everything in a folder of ours into which no one else writes, with what people put deep below.
 
     However deep and hostile it is, three descriptors and no recursion do: a folder that holds folders gives them up to
     the uppermost one, where their turn comes.

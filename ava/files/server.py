@@ -116,7 +116,7 @@ def list_files(
     page = Page(tuple(entries), None if following is None else following.hex())
 
     def shape(entry: Entry) -> FileOut:
-        path = paths.said([*names, entry.name])
+        path = paths.encode([*names, entry.name])
         return FileOut(
             name=paths.label(entry.name), path=path, kind=entry.kind, size=entry.size, changed=entry.changed
         )
@@ -131,7 +131,7 @@ def read_file(
     """Return a file's bytes, as something to be kept and never to be shown by a browser as a page of this site."""
     one = find_readable(context, caller, id)
     with _files(request).reading(one, query.path) as opened:
-        # Closed with the last reference, also where nobody waits for the answer any more.
+        # Closed with the last reference, also where no one waits for the answer any more.
         file = os.fdopen(os.dup(opened), "rb", buffering=0)
     size = os.fstat(file.fileno()).st_size
 
@@ -171,7 +171,7 @@ def begin_upload(id: Ref, context: CurrentContext, caller: Someone, request: Req
     length = _number(request, "upload-length", LONGEST)
     reply = _metadata(request)
     path = reply.get("filename", "")
-    # Kept as it was said, after it was looked at; what replaces a file is said when it is put in place.
+    # Kept as sent, after validation; what replaces a file is named when it is put in place.
     paths.parts(path, new=True)
     if reply.get("replace") == "0":
         _files(request).absent(one, path)

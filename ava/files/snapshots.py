@@ -1,7 +1,7 @@
 """Data sets that are snapshots of block images: what nodes mount is made by the provisioner of volumes, and asked for by a claim.
 
 A claim for readers, in the platform's own namespace, names the snapshot; its volume is an image that shares all of the
-snapshot, and as long as that is there ceph lets nobody remove the snapshot (avadm_node/agents/volumes/images.py).
+snapshot, and as long as that is there ceph lets no one remove the snapshot (avadm_node/agents/volumes/images.py).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Snapshots:
             there = await self._claim(claim(one))
             seen = await self._read(one, there, known)
         except KubeError as error:
-            # Of one claim, and told: what Kubernetes does not take it will not take later either.
+            # Of one claim, and reported: what Kubernetes does not take it will not take later either.
             if error.code not in (403, 422):
                 raise
             seen = replace(
@@ -105,7 +105,7 @@ class Snapshots:
         return replace(known, volume="", trouble=await self._why(meta["uid"]) or known.trouble)
 
     async def _why(self, uid: str) -> str:
-        """Return what the provisioner last said of a claim; events are forgotten after an hour, what they said is not."""
+        """Return what the provisioner last reported of a claim; events are forgotten after an hour, what they reported is not."""
         fields = f"involvedObject.uid={uid},reason=ProvisioningFailed"
         found, _ = await self.client.list(EVENTS, self.namespace, fields=fields)
         reports = sorted(found, key=lambda event: str(event.get("lastTimestamp") or ""))
@@ -119,7 +119,7 @@ class Snapshots:
 
 
 def _worded(message: str) -> str:
-    """Return what the provisioner said, as a phrase where it is one of ours."""
+    """Return what the provisioner reported, as a phrase where it is one of ours."""
     for pattern, phrase in _PROVISIONER:
         if (found := pattern.fullmatch(message)) is not None:
             return Phrase(phrase, **found.groupdict())

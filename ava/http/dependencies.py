@@ -80,7 +80,7 @@ def caller_by_basic(request: Request) -> Caller | None:
 
 
 def someone(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
-    """Return the caller; ApiError 401 for nobody."""
+    """Return the caller; ApiError 401 without a login."""
     if caller.user is None:
         raise permissions.unauthenticated()
     return caller
@@ -92,5 +92,5 @@ async def _context(request: Request) -> Context:
 
 
 CurrentContext = Annotated[Context, Depends(_context)]
-Anybody = Annotated[Caller, Depends(caller_of)]
+AnyCaller = Annotated[Caller, Depends(caller_of)]
 Someone = Annotated[Caller, Depends(someone)]

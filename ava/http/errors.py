@@ -108,7 +108,7 @@ def of_refusal(refused: ApiError, where: str, fields: Mapping[str, Any] | None =
 
 
 def public(refused: ApiError, where: str) -> list[Problem]:
-    """Return what is told of a refusal, each problem whole."""
+    """Return the body of an error response, with each problem in full."""
     found = [replace(p, found="") if p.where == "database" else p for p in refused.problems]
     for hidden in (p for p in refused.problems if p.where == "database"):
         # The database's own words name its address and its tables: they are for the log.

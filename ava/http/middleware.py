@@ -82,7 +82,7 @@ class Middleware:
             if not status:
                 await errors.internal(where, request_id)(scope, receive, answer)
             elif not whole:
-                # Half an answer is out: the connection is cut, so that nobody takes it for a whole one.
+                # Half an answer is out: the connection is cut, so that no one takes it for a whole one.
                 raise
         finally:
             route, waited = scope.get("route"), scope["state"].get("waited", 0.0)

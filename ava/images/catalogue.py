@@ -25,7 +25,7 @@ class Image(Strict):
         python, cuda: their versions; empty where it has none.
         uses: kinds of definitions that it is for.
         recipe: folder in ``ava/images``; empty for an image that the site made itself.
-        size: bytes of its layers, not compressed; 0: nobody said.
+        size: bytes of its layers, not compressed; 0: unknown.
         command: what it runs where a definition names no command.
     """
 

@@ -276,7 +276,7 @@ class Client:
         return pod["spec"].get("nodeName", "") if pod["metadata"]["uid"] == uid else None
 
     async def ensure(self, kind: Kind, body: Object, namespace: str | None = None) -> Object:
-        """Make an object, or return the one that has its name already (whoever made it: the caller looks at its labels)."""
+        """Make an object, or return the one that has its name already (no matter who made it: the caller looks at its labels)."""
         try:
             return await self.create(kind, body, namespace)
         except AlreadyExists:

@@ -22,7 +22,7 @@ Key = tuple[str, str]
 
 
 class EventHandler(Protocol):
-    """Is told of changes; ``old`` is None for a new object, ``new`` is None for one that is gone. Must not block."""
+    """Called on changes; ``old`` is None for a new object, ``new`` is None for one that is gone. Must not block."""
 
     def __call__(self, old: Object | None, new: Object | None) -> None:
         """Take one change."""
@@ -39,8 +39,8 @@ class Informer:
 
     ``accept`` leaves out objects that no selector can: the rest of the program never sees them.
 
-    An object that was replaced by another of the same name is told as gone and new. What went while the connection was
-    down is told at the next list. Attributes:
+    An object that was replaced by another of the same name is reported as gone and new. What went while the connection was
+    down is reported at the next list. Attributes:
 
     objects: by namespace and name, without what slim.py leaves out unless they are kept ``whole``; read only for callers.
     synced: set once the first list is in.

@@ -68,7 +68,7 @@ async def watch(
 ) -> AsyncGenerator[Event, None]:
     """Give changes after ``version`` until the server ends the watch, which is no error.
 
-    Raises Gone where ``version`` is too old (list again), Unavailable where the connection broke, was cut, or said nothing
+    Raises Gone where ``version`` is too old (list again), Unavailable where the connection broke, was cut, or reported nothing
     for longer than the server had promised to.
     """
     path = kind.path(namespace)

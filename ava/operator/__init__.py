@@ -1,1 +1,1 @@
-"""The operator: what the database decided becomes pods, and what pods do is told to the database."""
+"""The operator: what the database decided becomes pods, and what pods do is reported to the database."""

@@ -40,7 +40,7 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
     def problem() -> str:
         """Return what is wrong with the one who leads; one who waits is well."""
         silent = leading[0].cluster.silent_for() if leading else 0.0
-        return f"the API server has said nothing for {silent:.0f} s" if silent > 2 * DEAF else ""
+        return f"no response from the API server for {silent:.0f} s" if silent > 2 * DEAF else ""
 
     async def lead(client: Client) -> None:
         leader = Leader(client, config.namespace, config.election.name, identity, config.election.lease())

@@ -1,4 +1,4 @@
-"""Tells the database from when on, and until when, runs have their nodes: only where that has changed since it was last told."""
+"""Tells the database from when on, and until when, runs have their nodes: only where that has changed since the last report."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def on_node(pod: Object) -> bool:
 
 
 class Allocations:
-    """What was told last, by run; forgotten with the operator, for the same told again changes nothing."""
+    """What was reported last, by run; forgotten with the operator, for the same reported again changes nothing."""
 
     def __init__(self, db: Database, threads: DbExecutor) -> None:
         self.db, self.threads = db, threads
-        self._told: dict[str, tuple[int, Resources]] = {}
+        self._reported: dict[str, tuple[int, Resources]] = {}
         """Attempt and amount."""
 
     async def look(
@@ -54,7 +54,7 @@ class Allocations:
         self, run: Run, amount: Resources, placed: Iterable[PodState], now: datetime
     ) -> None:
         """Tell what a service's replicas that have nodes have together."""
-        before = self._told.get(run.id, (0, NOTHING))[1]
+        before = self._reported.get(run.id, (0, NOTHING))[1]
         times = [state.placed for state in placed if state.placed is not None]
         since = max(times, default=now) if amount.lacking(before) else now
         found = Allocation(NOTHING, None, now) if amount == NOTHING else Allocation(amount, since)
@@ -64,7 +64,7 @@ class Allocations:
     async def _tell(self, run: Run, found: Allocation, now: datetime) -> Run:
         goes_on = found.until is None
         reply = run.attempt, found.amount if goes_on else NOTHING
-        before = self._told.get(run.id)
+        before = self._reported.get(run.id)
         if before == reply and not (goes_on and run.started is None):
             return run
         if before is None and run.started is None and found.amount == NOTHING:
@@ -72,9 +72,9 @@ class Allocations:
             return run
         amount, since, until = found
         first = await self.threads(self.db.allocations.record, run.id, amount, now, since=since, until=until)
-        self._told[run.id] = reply
+        self._reported[run.id] = reply
         return replace(run, started=first)
 
     def forget(self, run: str) -> None:
         """Drop what is remembered of a run that has ended."""
-        self._told.pop(run, None)
+        self._reported.pop(run, None)

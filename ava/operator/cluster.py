@@ -67,7 +67,7 @@ class Cluster:
         self._changed.append(listener)
 
     def silent_for(self) -> float:
-        """Return the seconds since the API server last said anything about pods."""
+        """Return the seconds since the API server last reported anything about pods."""
         return self.pods.silent_for()
 
     def run_pods(self, run: str) -> list[Object]:
@@ -133,7 +133,7 @@ class Cluster:
             try:
                 found, _ = await self.client.list(kind, namespace, labels=selector)
             except Denied:
-                # Of a namespace that is not there nobody may read, nor is there anything.
+                # Of a namespace that is not there no one may read, nor is there anything.
                 if self.has(resources.NAMESPACES, namespace):
                     raise
                 return []

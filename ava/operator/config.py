@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from ava.db.url import DatabaseUrl
 from ava.kube import election
-from ava.operator.manifests.group_namespace import Opening
+from ava.operator.manifests.group_namespace import EgressRule
 from ava.operator.manifests.model_service import ServiceFrontend
 from ava.operator.manifests.pod import PodDefaults
 from ava.settings import Strict
@@ -62,9 +62,9 @@ class Open(Strict):
     def _network(cls, value: str) -> str:
         return str(ip_network(value))
 
-    def rule(self) -> Opening:
+    def rule(self) -> EgressRule:
         """Return it as the domain has it."""
-        return Opening(self.cidr, self.but, self.ports, self.udp)
+        return EgressRule(self.cidr, self.but, self.ports, self.udp)
 
 
 class Network(Strict):
@@ -86,12 +86,12 @@ class Network(Strict):
     web: tuple[dict[str, Any], ...] = ()
     doors: tuple[dict[str, Any], ...] = ()
 
-    def rules(self) -> list[Opening]:
+    def rules(self) -> list[EgressRule]:
         """Return what all pods may reach."""
-        names = [Opening(str(ip_network(address)), ports=(53,), udp=(53,)) for address in self.dns]
+        names = [EgressRule(str(ip_network(address)), ports=(53,), udp=(53,)) for address in self.dns]
         return names + [o.rule() for o in self.openings]
 
-    def code(self) -> list[Opening]:
+    def code(self) -> list[EgressRule]:
         """Return what pods may reach whose code is cloned."""
         return [o.rule() for o in self.git]
 

@@ -40,7 +40,7 @@ MOUNTING = 5.0
 SWEEP = 3600.0
 """Seconds between two sweeps of the database."""
 KEPT = timedelta(days=7)
-"""So long messages stay after they were done, for whoever looks for what happened."""
+"""So long messages stay after they were done, for anyone who looks for what happened."""
 WELL = (KubeError, ApiError, OSError, TimeoutError)
 """What goes wrong while a part is away, and is right again after."""
 
@@ -108,7 +108,7 @@ class Controller:
         self.metrics.pods.set(len(self.cluster.pods.objects))
         self.metrics.waiting.set(len(self.queue))
         if silent > DEAF:
-            log.warning("the API server has said nothing for %d s", silent)
+            log.warning("no response from the API server for %d s", silent)
             return
         detail = {
             "cluster": self.config.cluster,
@@ -155,7 +155,7 @@ class Controller:
                 self.metrics.look.observe(time.monotonic() - began)
 
     async def _always(self, what: str, step: Callable[[], Awaitable[None]], every: float = 0.0) -> None:
-        """Do a step for ever; what goes wrong is said and tried again later."""
+        """Do a step for ever; errors are logged, and it tries again later."""
         backoff = Backoff(0.5, SOON)
         while True:
             try:

@@ -1,6 +1,6 @@
 """Workbenches' disks: their claims are made where their first pods have come, grown, and removed with their workbenches.
 
-All is told by what is there: a claim that names its node, the node that tells of its volumes. So each step may be cut off and is
+All is reported by what is there: a claim that names its node, the node that tells of its volumes. So each step may stop and is
 done again; nothing of a disk that may hold data is removed but by the deletion of its workbench.
 """
 
@@ -30,7 +30,7 @@ PATIENCE = timedelta(seconds=30)
 """A node that has not made a disk after so long, and says that it has no room, is left for another."""
 
 SETTLED = timedelta(minutes=2)
-"""After so long a node has carried out, and reported, what a claim had said before; both take it some 5 s each."""
+"""After so long a node has carried out, and reported, what a claim had reported before; both take it some 5 s each."""
 
 
 class Disks:
@@ -45,8 +45,8 @@ class Disks:
         self, cluster: Cluster, db: Database, threads: DbExecutor, name: str, now: Callable[[], datetime]
     ) -> None:
         self.cluster, self.db, self.threads, self.name, self.now = cluster, db, threads, name, now
-        self._said: dict[str, tuple[str, datetime]] = {}
-        """Since when the claim of a disk has said a size."""
+        self._messages: dict[str, tuple[str, datetime]] = {}
+        """Since when the claim of a disk has reported a size."""
 
     async def bind(self, run: Run, pods: Iterable[Object]) -> bool:
         """Have the disk made where a workbench's pod has come; return whether that node cannot: the run has to start again."""
@@ -69,7 +69,7 @@ class Disks:
         """Bring all disks that are not as they should be a step on, and keep what is seen of them."""
         found = await self.threads(self.db.disks.list_open, self.name)
         there = {disk.definition for disk in found}
-        self._said = {id: reply for id, reply in self._said.items() if id in there}
+        self._messages = {id: reply for id, reply in self._messages.items() if id in there}
         await for_each("disks", found, self._look)
 
     async def _look(self, disk: Disk) -> None:
@@ -93,7 +93,7 @@ class Disks:
             await self.cluster.remove(CLAIMS, claim)
 
     async def _tend(self, disk: Disk, claim: Object) -> None:
-        there = self._told(claim)
+        there = self._report(claim)
         size = disks.size_of(claim, there)
         if size is None and not disk.size and await self._left(disk.definition, claim):
             return
@@ -110,11 +110,11 @@ class Disks:
             )
 
     def _settled(self, disk: Disk, says_so: bool) -> bool:
-        """Whether the claim has said for SETTLED what is wanted: what its node had begun to give beyond that is reported."""
+        """Whether the claim has reported for SETTLED what is wanted: what its node had begun to give beyond that is reported."""
         wanted = disks.quantity(disk.wanted)
-        reply, since = self._said.get(disk.definition, ("", self.now()))
+        reply, since = self._messages.get(disk.definition, ("", self.now()))
         if not says_so or reply != wanted:
-            self._said[disk.definition] = wanted, self.now()
+            self._messages[disk.definition] = wanted, self.now()
             return False
         return self.now() - since >= SETTLED
 
@@ -136,9 +136,9 @@ class Disks:
     def _is_hopeless(self, disk: Disk, claim: Object) -> bool:
         made = moment(claim["metadata"].get("creationTimestamp"))
         old = made is not None and self.now() - made > PATIENCE
-        return old and not disk.size and disks.hopeless(disk, claim, self._told(claim))
+        return old and not disk.size and disks.hopeless(disk, claim, self._report(claim))
 
-    def _told(self, claim: Object) -> DiskReport | None:
+    def _report(self, claim: Object) -> DiskReport | None:
         return disks.disk_report(self.cluster.nodes.objects.get(("", node_of(claim))))
 
 

@@ -48,7 +48,7 @@ def why(message: Message, run: Run) -> str:
     if message.kind == IDLE:
         until = str(message.payload.get("until", "soon"))
         return Phrase(
-            "Nobody works in it. It is stopped at {until} unless it is used; what is on its disk and in the home stays.",
+            "It is idle. It is stopped at {until} unless it is used; what is on its disk and in the home stays.",
             until=until,
         )
     return str(message.payload.get("reason") or run.reason)

@@ -139,11 +139,11 @@ class ModelServices:
             self._ended[run.id] = count, until
         return replace(plan, create=()) if now < until else plan
 
-    async def _scaled(self, run: Run, said: Serving, service: Service, now: datetime) -> Service:
+    async def _scaled(self, run: Run, serving_spec: Serving, service: Service, now: datetime) -> Service:
         """Return the service with the number of replicas that its load asks for."""
-        if said.scaling is None:
+        if serving_spec.scaling is None:
             return service
-        wanted = model_services.scaled(service, said.scaling, self.load.rate(run), now)
+        wanted = model_services.scaled(service, serving_spec.scaling, self.load.rate(run), now)
         if wanted == service.wanted:
             return service
         try:

@@ -1,8 +1,8 @@
 """Notices of the database go to their owner by mail and to the site's webhook.
 
-At least once: one that could not be delivered is tried again until it is a day old. What is older is told nobody any more, so
+At least once: one that could not be delivered is tried again until it is a day old. What is older is not reported any more, so
 that a site which begins to send notices does not tell its users of all that ever ended. A mail's Message-ID and a webhook's
-``id`` are the message's number, so that whoever gets one twice can tell.
+``id`` are the message's number, by which a receiver recognizes duplicates.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TIMEOUT = 15.0
 """Seconds for one delivery."""
 POLL = 5.0
 SELDOM = 600.0
-"""Seconds between two looks for what is too old, where nobody is told anything."""
+"""Seconds between two looks for notices that are too old, where no notification is configured."""
 AT_ONCE = 1000
 FAILURES = (OSError, aiohttp.ClientError, TimeoutError, smtplib.SMTPException)
 """What goes wrong on the way: the delivery is tried again."""
@@ -101,7 +101,7 @@ class Notifier:
         return failed
 
     async def forget(self, now: datetime) -> None:
-        """Close what is too old to be told; the oldest are the first."""
+        """Close what is too old to be reported; the oldest are the first."""
         while late := [
             m.seq
             for m in await self.threads(self.db.outbox.list_open, Topic.NOTICE, AT_ONCE)
@@ -144,7 +144,7 @@ class Notifier:
         return well
 
     async def _ways(self, message: Message) -> dict[str, Callable[[], Awaitable[None]]]:
-        """Return how a notice is delivered, by the names of the ways; none for one that nobody needs any more."""
+        """Return how a notice is delivered, by the names of the ways; none for one that no one needs any more."""
         try:
             if message.kind == CONFIRM_EMAIL:
                 return self._confirmation(message, await self.threads(self.db.users.get, message.object))

@@ -1,4 +1,4 @@
-"""What the operator made and nobody needs any more: a look at everything, not at one run."""
+"""What the operator made and is no longer needed: a look at everything, not at one run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Orphans:
         )
 
     async def _wanted(self, run: str) -> bool:
-        """Return whether the database knows the run as active here. An answer that cannot be had is a yes."""
+        """Return whether the database knows the run as active here. An answer that is not available is a yes."""
         try:
             found = await self.threads(self.db.runs.get, run)
         except ApiError as error:

@@ -13,7 +13,7 @@ from ava.operator.work_queue import WorkQueue
 
 AT_ONCE = 1000
 POLL = 5.0
-"""Seconds after which it looks although nobody called."""
+"""Seconds after which it looks although no one called."""
 
 
 class Outbox:

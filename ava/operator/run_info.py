@@ -16,7 +16,7 @@ from ava.kube.client import Object
 from ava.operator.manifests.pod import KIND, NAME
 
 MOST = 5000
-"""Series that are told: of a process that tells more than the site takes, Prometheus would keep nothing."""
+"""Series that are exported: of a process that tells more than the site takes, Prometheus would keep nothing."""
 _OVER = frozenset({"Succeeded", "Failed"})
 _NAMES = ("pod_uid", "run", "user", "group", "name", "kind")
 

@@ -80,7 +80,7 @@ class RunObjects:
                 partial(self.need, SERVICES, group_namespace.tensorboard(run, board_role(facts)), space)
             )
         if spec.distributed is Distributed.MPI and not self.cluster.has(SECRETS, f"{name}-ssh", space):
-            # Twice made by a restart in between: the first stays, whoever asks again gets that one.
+            # Twice made by a restart in between: the first stays, anyone who asks again gets that one.
             secret = run_files.ssh_secret(run, *ssh_keys.pair(), *ssh_keys.pair())
             made.append(partial(self.need, SECRETS, secret, space))
         if spec.git is not None and spec.git.key and not self.cluster.has(SECRETS, f"{name}-git", space):

@@ -1,6 +1,6 @@
 """Secrets that the operator made, namespace by namespace: it may not list them anywhere else.
 
-What a mirror learns by watching is known here by writing: nobody else changes them, for one operator leads. What somebody
+What a mirror learns by watching is known here by writing: no other process changes them, for one operator leads. What somebody
 removed by hand is found at the next ``refresh``.
 """
 

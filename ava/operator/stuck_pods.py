@@ -1,4 +1,4 @@
-"""Pods that should be gone and are not: why, told to their owner and to the metrics, and the documented last step (A-SC2).
+"""Pods that should be gone and are not: why, reported to their owner and to the metrics, and the documented last step (A-SC2).
 
 A node that has not answered for ``dead_node`` seconds is dead: its pods are forgotten without its kubelet, so that their
 runs end or start elsewhere. When it comes back, its kubelet kills what it still has. On a living node a pod is forgotten
@@ -81,7 +81,7 @@ class Watchdog:
         await for_each("forgotten pods", force, forget)
 
     def _look_at_nodes(self, now: float) -> None:
-        """Remember since when each node does not answer. ``False`` is said by the kubelet itself; ``Unknown`` is its silence."""
+        """Remember since when each node does not answer. The kubelet itself reports ``False``; ``Unknown`` is its silence."""
         silent = {
             node["metadata"]["name"]
             for node in self.cluster.nodes.objects.values()
@@ -152,7 +152,7 @@ class Watchdog:
 
 
 def _rounded(seconds: int) -> int:
-    """Return a time that changes seldom: what is told is written to the database each time it changes."""
+    """Return a time that changes seldom: what is reported is written to the database each time it changes."""
     for step in (3600, 600, 60, 10):
         if seconds >= step:
             return seconds // step * step

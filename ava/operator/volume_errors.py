@@ -1,4 +1,4 @@
-"""Pods whose volumes their node cannot mount: why, as their node says it, told to their owner.
+"""Pods whose volumes their node cannot mount: why, as their node says it, reported to their owner.
 
 Kubelet tries again for ever and says so in events alone: a pod's own status only has that its containers are being made.
 """
@@ -18,7 +18,7 @@ PATIENCE = 15.0
 """Seconds that a pod may be without its volumes before anybody asks why."""
 MOST = 20
 """Pods that are asked about in one look; the others at a later one."""
-SAID = "reason: "
+REASON_PREFIX = "reason: "
 """After it is what the driver of volumes itself says."""
 
 
@@ -63,8 +63,8 @@ class VolumeErrors:
         found, _ = await self.cluster.client.list(EVENTS, meta["namespace"], fields=fields)
         reports = sorted(found, key=lambda event: str(event.get("lastTimestamp") or ""))
         texts = [str(event.get("message") or "") for event in reports]
-        # That the time is over is said as well, and says nothing.
-        own = [text.partition(SAID)[2] for text in texts if SAID in text]
+        # A line about the time limit is logged as well, and has no meaning.
+        own = [text.partition(REASON_PREFIX)[2] for text in texts if REASON_PREFIX in text]
         return FailureReason(UNMOUNTED, (own or texts)[-1][:500]) if texts else None
 
 

@@ -26,7 +26,7 @@ RECENT = timedelta(seconds=10)
 """So long a run that was sent to a cluster is counted there although the cluster does not tell of it."""
 LOOKED_AT = 1000
 MESSAGES = 1000
-RETOLD = 50
+MAX_UPDATES = 50
 """Reasons of which only amounts have changed that are written in one round."""
 DATABASE_CODES = frozenset(
     {
@@ -54,7 +54,7 @@ class AdmissionController:
         self._sent: list[tuple[datetime, str, Gang]] = []
         self._skip = 0
         """So many waiting runs were looked at in the last rounds, beside the first of each."""
-        self._told = ""
+        self._last_updated = ""
         """The last run whose amounts were written again."""
 
     def round(self, now: datetime, room: ClusterCapacity | None) -> tuple[int, int]:
@@ -121,7 +121,7 @@ class AdmissionController:
                 chosen = choice.cluster_for(run.id, spec, pool, plain=plain) or ""
                 self._sent.append((now, chosen, gang_of(spec, pool, run.id, plain=plain)))
             if chosen != self._cluster:
-                # It said last why it does not admit this one: then neither does the run use any quota here.
+                # It reported last why it does not admit this one: then neither does the run use any quota here.
                 elsewhere.add(run.id)
                 return [p for p in map(from_stored, run.waits_for) if p.code in DATABASE_CODES]
             problems = db.runs.admit(run.id, now, cluster=chosen if run.cluster == ANY else None)
@@ -162,8 +162,8 @@ class AdmissionController:
             ]
             (amounts if same else fresh).append(id)
         # Those that have waited longest for it first: the ids of runs are in the order of their age, so begin after the last one.
-        amounts = sorted(amounts, key=lambda id: (id <= self._told, id))[:RETOLD]
-        self._told = amounts[-1] if amounts else ""
+        amounts = sorted(amounts, key=lambda id: (id <= self._last_updated, id))[:MAX_UPDATES]
+        self._last_updated = amounts[-1] if amounts else ""
         for id in [*fresh, *amounts]:
             try:
                 self._db.runs.set_waits_for(id, waits[id])
@@ -197,7 +197,7 @@ class AdmissionController:
             what = Phrase(
                 "The cluster {cluster} has no scheduler that acts at the moment.", cluster=run.cluster
             )
-            remedy = Phrase("Wait, or submit the run to another cluster; the administrator is told.")
+            remedy = Phrase("Wait, or submit the run to another cluster; administrators are notified.")
             return [Problem("cluster-silent", what, f"cluster {run.cluster}", remedy=remedy)]
         try:
             spec = Spec.model_validate(run.spec)

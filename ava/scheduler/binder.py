@@ -31,7 +31,7 @@ class Binder:
     Args:
         client: of the leader.
         refused: called with a pod that is certainly not bound to its node.
-        wanted: whether a pod's assumption still stands; a bind whose outcome was not told is tried again for so long.
+        wanted: whether a pod's assumption still stands; a bind whose outcome was not reported is tried again for so long.
         notes: annotations for a pod, written with the bind.
     """
 
@@ -50,7 +50,7 @@ class Binder:
         self._width = width
         self._queue: asyncio.Queue[Pod] = asyncio.Queue()
         self.done = asyncio.Event()
-        """Set after each bind; whoever waits clears it."""
+        """Set after each bind; anyone who waits clears it."""
 
     def put(self, pods: Iterable[Pod]) -> None:
         """Bind pods, after those that were put before."""
@@ -77,7 +77,7 @@ class Binder:
 
     _closing = False
 
-    def _told(self, pod: Pod) -> dict[str, str] | None:
+    def _annotations(self, pod: Pod) -> dict[str, str] | None:
         try:
             return self._notes(pod)
         except Exception:
@@ -90,12 +90,12 @@ class Binder:
         while not self._closing and self._wanted(pod):
             began = time.monotonic()
             try:
-                done = await self._client.bind(namespace, name, pod.uid, pod.node, self._told(pod))
+                done = await self._client.bind(namespace, name, pod.uid, pod.node, self._annotations(pod))
             except Fenced:
                 self._metrics.binds.labels("fenced").inc()
                 break
             except (Denied, Invalid) as error:
-                # The server has looked at it and said no.
+                # The server has looked at it and refused.
                 log.warning("bind of %s to %s was refused: %s", pod.key, pod.node, error)
                 self._metrics.binds.labels("failed").inc()
                 self._refused(pod)
@@ -107,7 +107,7 @@ class Binder:
                 await asyncio.sleep(max(error.retry_after or 0.0, backoff.next()))
                 continue
             except Exception:
-                # An error of ours, of which nobody knows how far it came: as above.
+                # An error of ours, of which no one knows how far it came: as above.
                 log.exception("bind of %s to %s, outcome not known", pod.key, pod.node)
                 self._metrics.binds.labels("unknown").inc()
                 await asyncio.sleep(backoff.next())

@@ -181,7 +181,7 @@ class Cache:
     def refused(self, pod: Pod, thing: Object | None) -> None:
         """Give an assumption back: the pod was not bound there for sure. ``thing``: the pod as it is known now."""
         if self._assumed.get(pod.key) != pod:
-            return  # The watch has told more already.
+            return  # The watch has reported more already.
         del self._assumed[pod.key]
         self.cluster.drop(pod.key)
         self._end(pod)

@@ -28,7 +28,7 @@ SYSTEM_CLASSES = ("system-node-critical", "system-cluster-critical")
 DONE = ("Succeeded", "Failed")
 KIND = f"{labels.PREFIX}/kind"
 ENDLESS = ("workbench", "service")
-"""Kinds of runs of which nobody knows when they end."""
+"""Kinds of runs whose end is unknown."""
 USUAL, STEP = 50, 1000
 """The priority of queues for which none is given, for pods that an earlier version has made; and that of runs is below STEP."""
 _WHEN_TRUE = ("OutOfDisk", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
@@ -87,10 +87,10 @@ def node(thing: Object) -> Node:
     )
 
 
-def _disk_left(said: str | None) -> int:
+def _disk_left(annotation: str | None) -> int:
     """Return the bytes that a node says it has left for volumes on its own disk; what cannot be read is nothing."""
     try:
-        free = orjson.loads(said or "{}")["free"]
+        free = orjson.loads(annotation or "{}")["free"]
         return int(free) * _MIB
     except (ValueError, TypeError, KeyError):
         return 0
@@ -166,7 +166,7 @@ def _resident(meta: Object, key: str) -> str:
 
 
 def _takes_disk(thing: Object) -> bool:
-    """Return whether a pod's disk may not be made yet: from its first start on its node has told of it."""
+    """Return whether a pod's disk may not be made yet: from its first start on its node has reported it."""
     return bool((thing.get("status") or {}).get("phase", "Pending") == "Pending")
 
 

@@ -44,7 +44,7 @@ class Config(Strict):
         listen: address and port of health and metrics.
         rights: None: the operator has its rights by other ways.
         binds: at most so many at once; more of them share a write of etcd (8 took 14 % more CPU in all than 32).
-        poll: seconds after which the database is looked at when nothing was told.
+        poll: seconds after which the database is looked at when nothing was reported.
         tell: a waiting pod's reasons are written again after so many seconds at the earliest.
         writes_per_second: of such reasons, of all pods together.
         sign: seconds between heartbeats.

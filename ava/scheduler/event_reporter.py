@@ -48,7 +48,7 @@ class ConditionReporter:
     """Takes each pass's outcome and writes what has changed.
 
     Args:
-        thing: a pod as Kubernetes last told of it.
+        thing: a pod as Kubernetes last reported of it.
         again: seconds until the reasons of the same run are worked out again.
         rate: pods written per second, all together.
     """
@@ -89,7 +89,7 @@ class ConditionReporter:
         for gang, _ in decisions.placed:
             self._due.pop(gang.key, None)
             self._open.pop(gang.key, None)
-            if run := next((self._run(p.key) for p in gang.pods if self._told(p.key)), None):
+            if run := next((self._run(p.key) for p in gang.pods if self._reported(p.key)), None):
                 self._cleared[run] = None
         if len(self._due) > 2 * len(waiting) + 1000:
             self._due = {key: due for key, due in self._due.items() if key in waiting}
@@ -97,8 +97,8 @@ class ConditionReporter:
             self._woken.set()
 
     def notes(self, pod: Pod) -> dict[str, str] | None:
-        """Return what is written with a bind: reasons that were told are taken back."""
-        return {labels.REASON: _NONE} if self._told(pod.key) else None
+        """Return what is written with a bind: reasons that were reported are taken back."""
+        return {labels.REASON: _NONE} if self._reported(pod.key) else None
 
     async def run(self) -> None:
         """Write until cancelled. What cannot be written is left out: the next pass brings it again."""
@@ -123,7 +123,7 @@ class ConditionReporter:
         new = False
         for pod in gang.pods:
             thing = self._thing(pod.key)
-            if thing is None or thing["spec"].get("nodeName") or self._told(pod.key) == text:
+            if thing is None or thing["spec"].get("nodeName") or self._reported(pod.key) == text:
                 continue
             new = True
             namespace, _, name = pod.key.partition("/")
@@ -144,7 +144,7 @@ class ConditionReporter:
         except Exception:
             log.exception("reasons of run %s", run)
 
-    def _told(self, key: str) -> str:
+    def _reported(self, key: str) -> str:
         thing = self._thing(key)
         reply = ((thing or {}).get("metadata", {}).get("annotations") or {}).get(labels.REASON, "")
         return "" if reply == _NONE else str(reply)
@@ -154,7 +154,7 @@ class ConditionReporter:
         return str(((thing or {}).get("metadata", {}).get("labels") or {}).get(labels.RUN, ""))
 
 
-def body(thing: Object, said: str, problems: Sequence[Problem]) -> dict[str, Any]:
+def body(thing: Object, summary: str, problems: Sequence[Problem]) -> dict[str, Any]:
     """Return the patch of a pod's status: condition PodScheduled, and the reasons as an annotation.
 
     It holds the version that was seen, so that a pod that was bound meanwhile is not written to.
@@ -175,7 +175,7 @@ def body(thing: Object, said: str, problems: Sequence[Problem]) -> dict[str, Any
     return {
         "metadata": {
             "resourceVersion": thing["metadata"]["resourceVersion"],
-            "annotations": {labels.REASON: said},
+            "annotations": {labels.REASON: summary},
         },
         "status": {"conditions": [*(c for c in conditions if c.get("type") != "PodScheduled"), mine]},
     }

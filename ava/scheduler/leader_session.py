@@ -39,7 +39,7 @@ class LeaderSession:
 
     Args:
         client: the leader's, whose writes are refused once the lead is lost.
-        identity: told with the heartbeats.
+        identity: reported with the heartbeats.
     """
 
     def __init__(self, client: Client, db: Database, config: Config, metrics: Metrics, identity: str) -> None:
@@ -143,7 +143,7 @@ class LeaderSession:
 
     async def _admit(self) -> None:
         if self._ready and not self._fresh():
-            # Nobody knows what this cluster has: runs that may go elsewhere must not be taken for it.
+            # What this cluster has is unknown: runs that may go elsewhere must not be taken for it.
             return
         began = time.monotonic()
         await self._read_pools()

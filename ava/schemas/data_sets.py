@@ -19,7 +19,7 @@ DataSetName = Annotated[
 
 
 def _source(value: Any) -> Any:
-    """Return a source, a folder where no kind is said; Wrong with all that is wrong, each at its own field."""
+    """Return a source, a folder by default; Wrong with all that is wrong, each at its own field."""
     if not isinstance(value, dict):
         return value
     report = {"kind": "folder", **value}

@@ -1,4 +1,4 @@
-"""What is said of a wrong value of a field that forms have: other languages have their own name for each."""
+"""What is stated of a wrong value of a field that forms have: other languages have their own name for each."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class PushedOut(Answer):
 
 
 class PushedQuery(BaseModel):
-    """Whose images; where neither is said, one's own and those of one's groups."""
+    """Whose images; by default, one's own and those of one's groups."""
 
     model_config = ConfigDict(extra="forbid")
     user: UserName | None = None

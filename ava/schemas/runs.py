@@ -56,7 +56,7 @@ class ImageOut(Answer):
 class RunOut(Answer):
     """One start of a definition.
 
-    ``state`` is what is shown: queued, pending, starting, running, stopping, finished ..., or unknown while nobody has
+    ``state`` is what is shown: queued, pending, starting, running, stopping, finished ..., or unknown while no one has
     looked at the pods lately; ``reason`` says it in words.
     """
 
@@ -183,9 +183,9 @@ class NodeOut(Answer):
 
 
 class ClusterOut(Answer):
-    """What can be had now, as the scheduler last said.
+    """What is available now, as the scheduler last reported.
 
-    ``seen`` null: it has said nothing yet; ``fresh`` false: that was too long ago to rely on.
+    ``seen`` null: it has reported nothing yet; ``fresh`` false: that was too long ago to rely on.
     """
 
     seen: datetime | None

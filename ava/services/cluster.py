@@ -16,7 +16,7 @@ from ava.services.runs import capacity
 
 
 def show_cluster(context: Context, caller: Caller) -> ClusterOut:
-    """Return the nodes, their GPU models and what is free on them, as the scheduler last said (A-SC8)."""
+    """Return the nodes, their GPU models and what is free on them, as the scheduler last reported (A-SC8)."""
     authorize(context, caller, "cluster.show")
     signs, report = context.db.heartbeats.list(), capacity.known(context)
     seen = [signs[part(name)][0] for name in report if part(name) in signs]

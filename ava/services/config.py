@@ -144,11 +144,11 @@ class Jump(Strict):
 
 
 class Idle(Strict):
-    """When workbenches are stopped in which nobody works.
+    """When idle workbenches are stopped.
 
     Attributes:
         hours: after so many since somebody was last seen at work.
-        warn_hours: so many before that the user is told.
+        warn_hours: hours before the stop at which the user is notified.
         cpu_cores, gpu_percent: who uses so much is at work.
     """
 
@@ -273,7 +273,7 @@ class Config(Strict):
         registration: whether people may get an account of their own (an administrator still approves each).
         registration_form: whether they may by the form, which proves nothing, also where there is ldap or oidc.
         email_confirmation: None: the site sends no mail.
-        workbenches: None: nobody gets into them.
+        workbenches: None: there is no access to them.
     """
 
     listen: Address = "127.0.0.1:8443"

@@ -42,7 +42,7 @@ def find_readable(context: Context, caller: Caller, ref: str) -> DataSet:
 
 
 def find_changeable(context: Context, caller: Caller, ref: str, action: str = "data-sets.change") -> DataSet:
-    """Return a data set that somebody may change; who may but read it is told so (403)."""
+    """Return a data set that somebody may change; a reader gets 403."""
     one = find_readable(context, caller, ref)
     try:
         authorize(
@@ -224,7 +224,7 @@ def _with(body: ShareIn) -> tuple[str, str]:
             422,
             Problem(
                 "share-invalid",
-                Phrase("Not said with whom."),
+                Phrase("No user or group given."),
                 "body",
                 Phrase("both or none"),
                 Phrase("either user or group"),

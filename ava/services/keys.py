@@ -18,7 +18,7 @@ MOST = 50
 
 
 def _shown(context: Context, kind: str, name: str, kept: str) -> KeyOut:
-    """Return what is told of a key: of a deploy key, which the database has sealed, its public part alone."""
+    """Return the public description of a key: of a deploy key, which the database has sealed, its public part alone."""
     line = kept if kind == "ssh" else _public(context, kept)
     return KeyOut(name=name, kind=kind, value=line, fingerprint=ssh_keys.fingerprint(line))
 
@@ -91,7 +91,7 @@ def _given(wanted: str | None, other: str | None, field: str) -> str:
 
 
 def delete_key(context: Context, caller: Caller, kind: KeyKind, name: str) -> None:
-    """Remove a key; where nobody knows it nothing changes but the answer, 404."""
+    """Remove a key; an unknown one is answered by 404."""
     authorize(context, caller, "keys.delete")
     _delete(context, caller, caller.me.name, kind, name)
 

@@ -1,4 +1,4 @@
-"""Why a service of the site could not be asked, in words for the log and administrators that repeat nobody's secret."""
+"""Why a service of the site could not be asked, in words for the log and administrators that repeat no one's secret."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def change_user(context: Context, caller: Caller, name: str, body: UserChange) -
 
 
 def remove_user(context: Context, caller: Caller, name: str) -> None:
-    """Remove an account that nobody has approved, so that its name and address are free; 409 for every other."""
+    """Remove an account that was not approved, so that its name and address are free; 409 for every other."""
     found = find_user(context, caller, name, "users.delete")
     with record_change(context, caller, "users.delete", f"user {found.name}", email=found.email):
         context.db.users.delete(found.name)

@@ -67,7 +67,7 @@ def wrong(form: forms.Form, kind: str, config: Config) -> list[Problem]:
 
 
 def lacking(kind: str, config: Config, given: Mapping[str, Any]) -> list[Problem]:
-    """Return why the site has no such source; of what is not filled in yet nothing is said."""
+    """Return why the site has no such source; of what is not filled in yet nothing is stated."""
     try:
         sources.allowed({"kind": kind, **given}, config)
     except ApiError as refused:

@@ -190,17 +190,17 @@ def _scaled(value: int | None, factor: int) -> str:
 
 def written(spec: Mapping[str, Any]) -> str:
     """Return a definition as its file has it; what it leaves open is left out."""
-    return str(yaml.safe_dump(_said(dict(spec)), sort_keys=False, allow_unicode=True))
+    return str(yaml.safe_dump(_as_text(dict(spec)), sort_keys=False, allow_unicode=True))
 
 
-def _said(value: Any) -> Any:
+def _as_text(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            k: _said(_cores(v) if k in ("cpu", "cpu_limit") else v)
+            k: _as_text(_cores(v) if k in ("cpu", "cpu_limit") else v)
             for k, v in value.items()
             if v is not None and v != {} and v != [] and v is not (k in TRUE_BY_DEFAULT)
         }
-    return [_said(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [_as_text(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _cores(value: Any) -> Any:

@@ -47,7 +47,7 @@ def _person(request: Request) -> bool:
 
 
 def _page(request: Request, error: Exception) -> Response:
-    status, found, headers = told(request, error)
+    status, found, headers = describe(request, error)
     visit = _visit(request)
     if _person(request):
         provider = f"{PEOPLE}login" if visit.context.provider else ""
@@ -61,7 +61,7 @@ def _page(request: Request, error: Exception) -> Response:
     return answer
 
 
-def told(request: Request, error: Exception) -> tuple[int, Sequence[Problem], dict[str, str]]:
+def describe(request: Request, error: Exception) -> tuple[int, Sequence[Problem], dict[str, str]]:
     """Return status, problems and headers of an error, as the API tells it."""
     if isinstance(error, ApiError):
         headers = {"retry-after": str(error.seconds)} if isinstance(error, RateLimited) else {}
@@ -71,7 +71,7 @@ def told(request: Request, error: Exception) -> tuple[int, Sequence[Problem], di
     if isinstance(error, HTTPException):
         found = errors.http_problem(error.status_code, request.url.path, request.method)
         if error.status_code == 404:
-            # What is told of the API's document is for programs.
+            # The OpenAPI document is for programs.
             whole = Phrase("Choose a page of the menu, or look whether the address is whole.")
             found = replace(found, found="", wanted="", remedy=whole)
         return error.status_code, [found], {}
@@ -90,7 +90,7 @@ def _visit(request: Request) -> PageRequest:
 
 
 def look_blindly(request: Request) -> PageRequest:
-    """Return the request as nobody's, without asking the database."""
+    """Return the request as no one's, without asking the database."""
     language = i18n.chosen(request.cookies.get(i18n.COOKIE), request.headers.get("accept-language", ""))
     caller = Caller(address_of(request))
     return PageRequest(request, context_of(request), caller, i18n.Translator(language))
@@ -103,4 +103,4 @@ def _back(request: Request) -> str | None:
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
-__all__ = ["HEADERS", "install", "told"]
+__all__ = ["HEADERS", "describe", "install"]

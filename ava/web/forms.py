@@ -20,7 +20,7 @@ M = TypeVar("M", bound=BaseModel)
 MOST = 300
 """Fields of one form."""
 SILENT = frozenset({"csrf", "key", "like", "do", "edit"})
-"""Fields that are a form's own and nobody's to fill in."""
+"""Fields that are a form's own and no one's to fill in."""
 _NUMBER = re.compile(r"^[0-9]{1,12}(\.[0-9]{1,6})?$")
 
 
@@ -143,7 +143,7 @@ def whole(text: str) -> Any:
 
 
 def shown(form: Form, apart: set[str]) -> list[str]:
-    """Return the fields of a form beside which something may be said; not those that are apart: what is said there stays."""
+    """Return the fields of a form that may show an error; not the separate ones, whose errors stay."""
     return [name for name in form if re.fullmatch(r"[a-z_.]{1,60}", name) and name not in apart | SILENT]
 
 

@@ -32,7 +32,7 @@ class MetricsUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How figures are told.
+    """How figures are reported.
 
     Attributes:
         name: what stands behind a figure.
@@ -50,7 +50,7 @@ class Chart:
     """One chart.
 
     Attributes:
-        units: smallest first; figures are told in the first one in which all are below 1024.
+        units: smallest first; figures are reported in the first one in which all are below 1024.
         label: which label names a line.
         most: upper end of the axis; None: by the values.
     """
@@ -137,7 +137,7 @@ def _chart(server: LogStore, chart: Chart, begin: datetime, end: datetime) -> di
         "times": times,
         # A line that breaks off is no zero.
         "series": [
-            {"name": name, "values": [_told(line.get(at), unit) for at in times]}
+            {"name": name, "values": [_scaled(line.get(at), unit) for at in times]}
             for name, line in known.items()
         ],
     }
@@ -153,5 +153,5 @@ def _known(pairs: Sequence[Sequence[Any]]) -> dict[int, float]:
     return known
 
 
-def _told(number: float | None, unit: Unit) -> float | None:
+def _scaled(number: float | None, unit: Unit) -> float | None:
     return None if number is None else round(number * unit.factor, 4)

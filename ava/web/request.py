@@ -28,7 +28,7 @@ from ava.services.context import Context
 from ava.web import forms, i18n, labels, render
 
 FORM_COOKIE = "__Host-ava-form"
-"""Of who is not logged in: a random number, so that nobody logs others in from elsewhere."""
+"""Of who is not logged in: a random number, so that no one logs others in from elsewhere."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -39,7 +39,7 @@ HEADERS = {
 }
 """Of every page; the rest is the Guard's. No script stands in a page, and no style."""
 _BENCH = re.compile(r"^/api/v1/workbenches/[a-z0-9]{1,40}/open\?state=[0-9a-f]{64}$")
-"""The one address beside pages that a login leads to: it sends a workbench's owner there, and nobody else."""
+"""The one address beside pages that a login leads to: it sends a workbench's owner there, and no other user."""
 _LOCAL = re.compile(r"^/(?![/\\])[\x21-\x5b\x5d-\x7e]*$")
 
 
@@ -127,7 +127,7 @@ class PageRequest:
 
 
 def local(path: str | None) -> str:
-    """Return a path of this site's pages; the first page where it is anything else: nobody is sent away from here."""
+    """Return a path of this site's pages; the first page where it is anything else: no one is sent away from here."""
     if path is not None and _BENCH.match(path):
         return path
     if path is None or len(path) > 2000 or not _LOCAL.match(path):
@@ -182,11 +182,11 @@ def _own(request: Request, form: forms.Form, found: PageRequest) -> None:
 
 
 def someone(found: Annotated[PageRequest, Depends(visit)]) -> PageRequest:
-    """Return the request of who is logged in; ApiError 401 for nobody."""
+    """Return the request of who is logged in; ApiError 401 without a login."""
     if found.caller.user is None:
         raise unauthenticated()
     return found
 
 
-Anybody = Annotated[PageRequest, Depends(visit)]
+AnyVisit = Annotated[PageRequest, Depends(visit)]
 Someone = Annotated[PageRequest, Depends(someone)]

@@ -86,7 +86,7 @@ def assign(services, pool):
         if given(service):
             changes[name] = ""
     for service in ordered:
-        # Nobody else takes an address away when a Service becomes one of another type.
+        # No one else takes an address away when a Service becomes one of another type.
         if service["spec"].get("type") != "LoadBalancer" and set(given(service)) & set(pool):
             changes[name_of(service)] = ""
     return changes, reasons
@@ -177,7 +177,7 @@ class Balancer:
     def __init__(self, api, services, pool, turn, clock=time.monotonic, log=print):
         self.api, self.services, self.pool, self.clock, self.log = api, services, pool, clock, log
         self.wait = turn * TURN_S
-        self.seen, self.told = {}, {}
+        self.seen, self.reported = {}, {}
 
     def round(self):
         """Do what is to be done; return after how many seconds to look again, None for not before a change."""
@@ -188,12 +188,12 @@ class Balancer:
         changes, reasons = assign(services, self.pool)
         now = self.clock()
         self.seen = {name: self.seen.get(name, now) for name in {**changes, **reasons}}
-        self.told = {name: text for name, text in self.told.items() if name in reasons}
+        self.reported = {name: text for name, text in self.reported.items() if name in reasons}
         due = [name for name in sorted(self.seen) if now - self.seen[name] >= self.wait]
         for name in due:
             try:
-                if name in reasons and self.told.get(name) != reasons[name]:
-                    self.told[name] = reasons[name]
+                if name in reasons and self.reported.get(name) != reasons[name]:
+                    self.reported[name] = reasons[name]
                     self.log("%s: %s" % (name, reasons[name]))
                     self.event(by_name[name], reasons[name])
                 if name in changes:
@@ -237,7 +237,7 @@ class Balancer:
         try:
             self.api.call("POST", "/api/v1/namespaces/%s/events" % meta["namespace"], event)
         except ApiError as error:
-            self.log("an event could not be told: %s" % error)
+            self.log("an event could not be reported: %s" % error)
 
 
 def main():

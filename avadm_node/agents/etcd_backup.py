@@ -138,10 +138,10 @@ class Store(object):
 
 
 class Told(object):
-    """What node_exporter is told.
+    """Metrics for node_exporter.
 
     Args:
-        folder: its folder; nobody is told while it is not there.
+        folder: its folder; no one is informed while it is not there.
         here: names of the snapshots on this node, sorted.
     """
 
@@ -184,11 +184,11 @@ def put(connect, node, folder, count, metrics):
     """
     here = sorted(name for name in os.listdir(folder) if SNAPSHOT.match(name))
     report = Told(metrics, here)
-    # One that is killed has told, too.
+    # One that is killed has reported, too.
     report.write(1)
     try:
         return bring(connect(), node + "/", folder, count, here, report)
-    # boto's errors have no common parent, and whatever it is, it must be told.
+    # boto's errors have no common parent, and whatever it is, it must be reported.
     except Exception as error:
         complain(error)
         report.write(1)
@@ -235,7 +235,7 @@ def complain(error):
 
 def late(signum, frame):
     """End in order when the time is over."""
-    raise LateError("it was told to end before it was through")
+    raise LateError("it was stopped before it finished")
 
 
 def connect():

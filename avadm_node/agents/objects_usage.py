@@ -65,7 +65,7 @@ def page(users):
 def main(identity, folder, names):
     """Write the file; return the exit status."""
     if not os.path.isdir(folder):
-        print("%s: not there, so that nobody would read the metrics" % folder, file=sys.stderr)
+        print("%s: does not exist, so the metrics would not be read" % folder, file=sys.stderr)
         return 0
     users, bad = {}, 0
     for name in names:

@@ -1,6 +1,6 @@
 """Tells Prometheus which pods ask to be scraped: those with the annotation prometheus.io/scrape: "true".
 
-Those behind a Service with it are told too, each pod once: one that asks itself is asked as it says itself.
+Those behind a Service with it are reported too, each pod once: one that asks itself is asked as it says itself.
 
 prometheus.io/port (else the pod's first port) and prometheus.io/path (else /metrics) say where. The pods are followed by
 list and watch; what is found is written as a file of targets that Prometheus reads (file_sd). Prometheus nodes need no
@@ -20,7 +20,7 @@ SERVICES = "/api/v1/services"
 PREFIX = "prometheus.io/"
 PATH = re.compile(r"(/[A-Za-z0-9_~.-]+)+/?")
 RESYNC_S = 300
-"""Seconds after which all pods are listed again, whatever the watch said."""
+"""Seconds after which all pods are listed again, whatever the watch reported."""
 FRESH_S = 60
 """The file's time of change is this old at most while pods are followed: an alert looks at it."""
 OPTIONS = {
@@ -115,7 +115,7 @@ class Targets:
 
     def __init__(self, path, server, clock=time.time, log=print):
         self.path, self.server, self.clock, self.log = path, server, clock, log
-        self.found, self.told, self.kept, self.fresh = {}, {}, None, 0
+        self.found, self.reported, self.kept, self.fresh = {}, {}, None, 0
         self.pods, self.services = {}, []
 
     def all(self, pods):
@@ -123,7 +123,7 @@ class Targets:
         self.found, self.pods = {}, {}
         for pod in pods:
             self.one("ADDED", pod)
-        self.told = {uid: why for uid, why in self.told.items() if uid in self.pods}
+        self.reported = {uid: why for uid, why in self.reported.items() if uid in self.pods}
 
     def serve(self, services):
         """Take all Services there are."""
@@ -150,8 +150,8 @@ class Targets:
         try:
             made = target(pod, self.server, self.services) if kind != "DELETED" else None
         except Skipped as why:
-            if self.told.get(uid) != str(why):
-                self.told[uid] = str(why)
+            if self.reported.get(uid) != str(why):
+                self.reported[uid] = str(why)
                 self.log("%(namespace)s/%(name)s: " % pod["metadata"] + str(why))
         if made:
             self.found[uid] = made

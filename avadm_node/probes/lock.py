@@ -68,7 +68,7 @@ class Store(object):
         """Make the lock with its content, which fails where there is one; return who held it before."""
         if os.path.exists(self._gone(owner["token"])):
             raise IOError("this run has given the lock up already")
-        # mkstemp makes it with O_EXCL and 0600; a link to a name that exists fails, so that nobody sees half a lock.
+        # mkstemp makes it with O_EXCL and 0600; a link to a name that exists fails, so that no one sees half a lock.
         handle, made = tempfile.mkstemp(prefix=".lock-", dir=self.folder)
         try:
             with os.fdopen(handle, "w") as target:
@@ -111,8 +111,8 @@ class Store(object):
         """Return serial and lock's nodes of the state that is kept here; None where there is none."""
         try:
             with io.open(os.path.join(self.folder, "state.json"), encoding="utf-8") as source:
-                ledger = json.loads(source.read())["ledger"]
-            return {"serial": ledger["serial"], "keepers": ledger.get("keepers")}
+                state = json.loads(source.read())["ledger"]
+            return {"serial": state["serial"], "keepers": state.get("keepers")}
         except (IOError, OSError, ValueError, KeyError, TypeError, AttributeError):
             return {"serial": None, "keepers": None}
 

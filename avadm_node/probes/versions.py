@@ -44,7 +44,7 @@ def daemons():
     for path in glob.glob("/var/run/ceph/*.asok"):
         name = os.path.basename(path)[: -len(".asok")].partition("-")[2]
         try:
-            version = admin_socket.said(path, "version", 5)["version"]
+            version = admin_socket.query(path, "version", 5)["version"]
         except (OSError, IOError, ValueError, KeyError, struct.error):
             continue  # left behind by a daemon that is gone
         if version:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # One sshd that answers for every hollow node (of the subnet), in namespaces of its own, where nothing of this machine can be changed: every
-# file system is read-only, and what is written goes to memory. It ends with whoever holds the other end of its standard input.
+# file system is read-only, and what is written goes to memory. It ends with the process that holds the other end of its standard input.
 # usage: unshare --net --mount --pid --ipc --uts --fork --kill-child --mount-proc boot.sh FOLDER SUBNET
 set -eu
 [ -x /usr/sbin/sshd ] || { echo "/usr/sbin/sshd is not here: run scripts/sshd" >&2; exit 1; }
@@ -26,7 +26,7 @@ if touch /usr/hollow-may-write 2>/dev/null || touch /etc/hollow-may-write 2>/dev
   echo "this machine's file systems stayed writable" >&2
   exit 1
 fi
-# What nodes are told without a playbook they do: their /etc is a copy in memory, and their packet filter takes any rules.
+# Nodes accept peer updates without a playbook: their /etc is a copy in memory, and their packet filter takes any rules.
 cp -a /etc /run/etc
 mount --bind /run/etc /etc
 mount -t tmpfs tmpfs /usr/local/sbin

@@ -1,7 +1,7 @@
 """Read by the python of hollow nodes: Ansible's modules arrive and start, and are answered once they know their arguments.
 
 What the controller does stays real: connection, templates, which module with which arguments, the transfer of its source and of
-what it imports. ``answers`` has what modules would have said.
+what it imports. ``answers`` has the results that modules would have returned.
 """
 
 from __future__ import annotations

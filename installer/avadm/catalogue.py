@@ -166,7 +166,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "ava-host": FindingType("Something else has this name.", "Choose another name; ava is the usual one."),
     "ava-idle": FindingType(
-        "Users would be told before their workbenches are idle.",
+        "Users would be notified before their workbenches are idle.",
         "Write a smaller warn_hours, or a larger idle_hours.",
     ),
     "ava-idle-prometheus": FindingType(
@@ -185,7 +185,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Use `tls: starttls`, or leave user out where the server takes mails of the platform without.",
     ),
     "ava-not-entered": FindingType(
-        "The platform lets nobody in.",
+        "The platform refuses all requests.",
         "Name an administrator with --as NAME; `avadm ava create-admin NAME` makes one.",
     ),
     "ava-not-entered-version": FindingType(
@@ -208,7 +208,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Name a folder that all nodes of the database share, or `backup: null`.",
     ),
     "bgp-nobody": FindingType(
-        "Nobody tells these nodes the routes of pods.",
+        "These nodes do not get the routes of pods.",
         "Name peers of these nodes or racks, or network.route_reflectors, or remove mesh.",
     ),
     "bgp-peer": FindingType("A peer is a switch or router of the site, named once.", "Correct the address."),
@@ -237,7 +237,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Buckets of an external store belong to the key that `external` names.", "Remove owner."
     ),
     "bucket-owner-none": FindingType(
-        "The bucket {name} belongs to nobody.",
+        "The bucket {name} has no owner.",
         "Name a user of components.object_store.users as its owner.",
         check="bucket-owner",
     ),
@@ -274,7 +274,7 @@ CATALOGUE: dict[str, FindingType] = {
         "The node's clock differs from the others' by too much.", "{remedy}", check="clocks"
     ),
     "clocks-unsure": FindingType(
-        "Whether the node's clock is right cannot be told: the answer took too long.",
+        "The node's clock cannot be checked: the answer took too long.",
         "Run preflight again while the node and this machine are idle.",
         severity=_WARNING,
         check="clocks",
@@ -479,7 +479,7 @@ CATALOGUE: dict[str, FindingType] = {
         "The last port is not behind the first.", "Correct it, or leave it out for a single port."
     ),
     "filter-source": FindingType(
-        "Pods cannot be told apart by their addresses: on other nodes they come by the address of their own.",
+        "Pods cannot be distinguished by their addresses: on other nodes they come from their node's address.",
         "Write `pods`.",
     ),
     "filter-source-syntax": FindingType("This is no network.", "Correct it.", check="filter-source"),
@@ -672,7 +672,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "limit": FindingType("--limit matches no node."),
     "load-balancer-nobody": FindingType(
-        "Nobody announces these addresses: no node has the role ingress.", "Give workers the role ingress."
+        "These addresses are not announced: no node has the role ingress.", "Give workers the role ingress."
     ),
     "load-balancer-range": FindingType("This is no range of addresses.", "Correct first or last."),
     "load-balancer-range-large": FindingType(
@@ -796,7 +796,9 @@ CATALOGUE: dict[str, FindingType] = {
         check="nics",
     ),
     "no-alertmanager": FindingType(
-        "Alerts would reach nobody.", "Give the role alertmanager to the prometheus nodes.", severity=_WARNING
+        "Alerts would have no receiver.",
+        "Give the role alertmanager to the prometheus nodes.",
+        severity=_WARNING,
     ),
     "no-ansible": FindingType(
         "ansible-playbook is missing from avadm's own Python environment.",
@@ -806,7 +808,7 @@ CATALOGUE: dict[str, FindingType] = {
         "This site has no platform.", "Add `ava: {{}}` below components, then `avadm apply`."
     ),
     "no-backups": FindingType(
-        "There is no place for backups of the database: what is lost or deleted by mistake cannot be had back.",
+        "There is no place for backups of the database: what is lost or deleted by mistake cannot be restored.",
         "Add one of them; `backup: null` says that none are wanted.",
         severity=_WARNING,
     ),
@@ -977,7 +979,7 @@ CATALOGUE: dict[str, FindingType] = {
         check="path-mtu",
     ),
     "path-mtu-unknown": FindingType(
-        "Whether packets of full size pass cannot be told: echo requests are not answered, TCP is.",
+        "Full-size packets cannot be checked: echo requests are not answered, TCP is.",
         "Let ICMP through between nodes: without it the kernel too cannot find out what size passes.",
         severity=_WARNING,
         check="path-mtu",
@@ -1288,7 +1290,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Check time.servers in the site file, UDP port 123 on the way, and the server itself.",
     ),
     "time-two-servers": FindingType(
-        "When two time servers differ, nobody can tell which one is wrong.",
+        "When two time servers differ, it is unknown which one is wrong.",
         "Add a third one.",
         severity=_WARNING,
     ),
@@ -1396,7 +1398,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "vip-taken": FindingType("This address is somebody else's.", "Choose a free address of the subnet."),
     "vip-unused": FindingType(
-        "Nobody holds this address: no node has the role {role}.",
+        "No node holds this address: no node has the role {role}.",
         "Give a node the role {role}, or remove {key}.",
         severity=_WARNING,
     ),

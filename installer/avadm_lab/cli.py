@@ -217,7 +217,7 @@ def ssh(node: str, command: tuple[str, ...]) -> None:
 @click.argument("node")
 @click.argument("state", type=click.Choice(["on", "off"]))
 def power(node: str, state: str) -> None:
-    """Cut a node's power (nothing in it is told), or switch it on again."""
+    """Power a node off abruptly (no clean shutdown), or switch it on again."""
     with Printer() as report:
         _existing(report).power(node, state == "on")
     console.print(f"{node} is {state}")

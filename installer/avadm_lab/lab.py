@@ -40,7 +40,7 @@ class Lab:
         folder: the lab's own folder.
         config: its numbers.
         proc: runs commands.
-        report: told what happens.
+        report: called with what happens.
         named: whether somebody chose its name or network; if not, a new lab takes others where they are in use.
     """
 
@@ -246,7 +246,7 @@ class Lab:
             run_checked(self.proc.run([*argv, "-f", str(self.folder.key)]), "Making the lab's ssh key")
 
     def _site(self) -> list[str]:
-        """Write known_hosts and the site file; the latter only while nobody else has edited it."""
+        """Write known_hosts and the site file; the latter only while no one else has edited it."""
         keys = {n.name: self.driver.host_key(n) for n in self.nodes}
         self.folder.known_hosts.write_text("".join(f"{n.address} {keys[n.name]}\n" for n in self.nodes))
         text = sitefile.text(self.config, self.nodes, keys, self.cacher.url)

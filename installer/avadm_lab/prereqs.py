@@ -48,7 +48,7 @@ def ensure(proc: Proc, report: Reporter, programs: Mapping[str, str] = PROGRAMS)
 
     Args:
         proc: runs commands.
-        report: told what takes time.
+        report: called with what takes time.
         programs: what is needed, each program's name or path to the package that has it.
 
     Raises:

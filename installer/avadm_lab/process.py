@@ -34,7 +34,7 @@ class CompletedCommand:
 
     @property
     def why(self) -> str:
-        """The last lines of what it said, for an error message."""
+        """The last lines of what it reported, for an error message."""
         lines = (self.stderr.strip() or self.stdout.strip()).splitlines()
         return " / ".join(line.strip() for line in lines[-3:]) or f"exit status {self.rc}"
 

@@ -37,7 +37,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         return result | (second if second.get("failed") else first)
 
     def _cut_off(self, task_vars: dict[str, Any], until: float, why: str) -> dict[str, Any]:
-        """Wait until the node has taken the rules back, so that whoever repairs them finds it reachable."""
+        """Wait until the node has taken the rules back, so that anyone who repairs them finds it reachable."""
         time.sleep(max(0.0, until - time.monotonic()))
         try:
             self._come_in(task_vars)

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 
 def avadm_ssh_public(private: str) -> str:
-    """Return the public key of a private one in OpenSSH's format, as known_hosts has it; the private one is never told."""
+    """Return the public key of a private one in OpenSSH's format, as known_hosts has it; the private one is never reported."""
     try:
         key = load_ssh_private_key(str(private).encode("ascii"), None)
     except ValueError:

@@ -10,7 +10,7 @@ import pwd
 import shutil
 import stat
 
-# Root's own folder: nobody can put a link in the way.
+# Root's own folder: no one can put a link in the way.
 INCOMING = "/var/lib/avadm/incoming"
 _BLOCK = 1 << 20
 # What runs may not have been restarted yet since the last time, or the time before.
@@ -18,7 +18,7 @@ VERSIONS = 3
 
 
 class ArtifactError(Exception):
-    """The file cannot be had; the text is for people."""
+    """The file is not available; the text is for people."""
 
 
 def sha256(path):

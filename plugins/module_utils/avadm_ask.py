@@ -37,7 +37,7 @@ class Connection(HTTPSConnection):
         if self.host not in shown:
             self.close()
             raise ssl.CertificateError(
-                "the certificate is of %s, not of %s" % (", ".join(shown) or "nobody", self.host)
+                "the certificate is of %s, not of %s" % (", ".join(shown) or "no host", self.host)
             )
 
 
@@ -83,14 +83,14 @@ def ask(url, tls=None, timeout=5):
 
 
 def refuses(url, ca, timeout=3):
-    """Return None if a daemon that the authority knows answers nobody without a certificate, else what came instead."""
+    """Return None if a daemon that the authority knows answers no one without a certificate, else what came instead."""
     host, _, port = url.split("/")[2].partition(":")
     context = ssl.create_default_context(cafile=ca)
     context.check_hostname = sys.version_info[0] > 2 or not ADDRESS.match(url)
     try:
         link = socket.create_connection((host, int(port or 443)), timeout)
         try:
-            # With TLS 1.3 the refusal comes after the handshake; whoever writes first may not get to read it.
+            # With TLS 1.3 the refusal comes after the handshake; anyone who writes first may not get to read it.
             context.wrap_socket(link, server_hostname=host).recv(1)
         finally:
             link.close()

@@ -1,5 +1,5 @@
 # Runs on nodes: python 2.7 and 3.
-"""Marks that something was bootstrapped: whoever holds one and finds no data has lost them, and never makes new ones.
+"""Marks that something was bootstrapped: anyone who holds one and finds no data has lost them, and never makes new ones.
 
 One shape for all that is made where nothing is there: a file outside the data's folder (so that it stays where their
 disk is not mounted), and a line in the site's state (so that it holds for a node that was reinstalled), which is
@@ -34,11 +34,11 @@ def identity(name, folder=FOLDER):
         return UNKNOWN
 
 
-def known(name, node, ledger, folder=FOLDER):
+def known(name, node, recorded, folder=FOLDER):
     """Return what was bootstrapped on this node, by its own mark or the state's (node to identity); None for nothing."""
     here = identity(name, folder)
     if here in (None, UNKNOWN):
-        return (ledger or {}).get(node) or here
+        return (recorded or {}).get(node) or here
     return here
 
 
@@ -63,10 +63,10 @@ def keep(name, what, folder=FOLDER, check_mode=False, now=time.time):
     return True
 
 
-def lost(what, place, said, remedy):
+def lost(what, place, detail, remedy):
     """Return the text of a refusal: what was bootstrapped has no data now."""
     return (
         "%s was bootstrapped before (%s) and has lost its data: %s is empty now. It is not recreated: the data may only be"
         " away. Remedy: see first that its disk is mounted, and move back what was moved. %s"
-        % (what, said, place, remedy)
+        % (what, detail, place, remedy)
     )

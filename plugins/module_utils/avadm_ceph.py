@@ -1,5 +1,5 @@
 # Runs on nodes: python 2.7 and 3.
-"""What our ceph modules share: the ``ceph`` command as JSON, and key files that nobody else can read."""
+"""What our ceph modules share: the ``ceph`` command as JSON, and key files that no other user can read."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -37,7 +37,7 @@ class Ceph(object):
     def text(self, *words, **options):
         """Run ``ceph WORDS`` and return its output; `data` goes to standard input (secrets belong there).
 
-        With `said` the output holds what went to standard error too.
+        With `with_stderr` the output includes standard error.
         """
         argv = ["ceph", "--connect-timeout", str(self.connect_timeout)] + [str(w) for w in words]
         rc, out, err = self.run(argv, options.get("data"))
@@ -46,7 +46,7 @@ class Ceph(object):
             raise kind(
                 "`ceph %s` failed (%d): %s" % (" ".join(argv[3:]), rc, tail(err or out) or "no output")
             )
-        return out + "\n" + err if options.get("said") else out
+        return out + "\n" + err if options.get("with_stderr") else out
 
     def all(self, commands):
         """Run several changing commands in one process, in their order, which has to be repeatable.
@@ -54,7 +54,7 @@ class Ceph(object):
         Each start of ``ceph`` takes as long as several commands. It reads them from standard input, continues after one that
         is refused, and ends with 0 whatever came: what it says of each is all that tells.
         """
-        out = self.text(data="".join("%s\n" % command for command in commands), said=True)
+        out = self.text(data="".join("%s\n" % command for command in commands), with_stderr=True)
         refused = re.findall(r"^Error E.*", out, re.M)
         if refused:
             raise CephError("`ceph` refused %s: %s" % ("; ".join(commands), " | ".join(refused)))

@@ -112,7 +112,7 @@ class Daemon(object):
         argv = ["systemctl", verb] + ([] if verb == "daemon-reload" else [self.unit])
         rc, out, err = self.run(argv)
         if rc != 0 and "too often" in out + err:
-            # Counted are all starts (ceph's units: 3 in 30 minutes), also those that somebody asked for; whoever runs
+            # Counted are all starts (ceph's units: 3 in 30 minutes), also those that somebody asked for; anyone who runs
             # this wants it to be tried again.
             self.run(["systemctl", "reset-failed", self.unit])
             rc, out, err = self.run(argv)

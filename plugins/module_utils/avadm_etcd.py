@@ -61,7 +61,7 @@ class Cluster(object):
         ]
 
     def leader(self, members):
-        """Return the ID of the leader; None where nobody tells."""
+        """Return the ID of the leader; None where no one tells."""
         for url in (url for m in members for url in m.get("clientURLs", [])):
             rc, out, _err = self.ctl(url, "endpoint", "status", "--write-out=json")
             if rc == 0:

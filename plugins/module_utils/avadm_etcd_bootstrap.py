@@ -57,7 +57,7 @@ def refuse_lost(given, cluster, members, own):
 
 
 def refuse_unproven(given, urls, ask):
-    """Refuse a new cluster unless none was bootstrapped and nobody can be at work: none of the members has answered.
+    """Refuse a new cluster unless none was bootstrapped and no member can be running: none of the members has answered.
 
     Args:
         given: arguments of avadm_etcd_member.
@@ -83,7 +83,7 @@ def refuse_unproven(given, urls, ask):
             report = ask(url, files)
         except MemberError as error:
             raise MemberError(
-                "No etcd is bootstrapped while it cannot be told whether %s is at work already: %s. Remedy: bring the node"
+                "No etcd is bootstrapped while it is unknown whether %s is at work already: %s. Remedy: bring the node"
                 " back, or fix what the message says (a firewall, a certificate, its clock); if it is gone for good,"
                 " take the role etcd from it in the site file. Then apply again." % (name, error)
             )
@@ -95,7 +95,7 @@ def refuse_unproven(given, urls, ask):
 
 
 def peers(url, files, timeout=PEER_S):
-    """Return the members that a peer port tells of, which it does without a quorum; None where surely nobody listens.
+    """Return the members that a peer port tells of, which it does without a quorum; None where surely no process listens.
 
     Args:
         url: C(https://ADDRESS:PORT).
@@ -103,7 +103,7 @@ def peers(url, files, timeout=PEER_S):
         timeout: seconds.
 
     Raises:
-        MemberError: who is there cannot be told; the text says why.
+        MemberError: who is there cannot be determined; the text says why.
     """
     host, _colon, port = url.partition("//")[2].rpartition(":")
     try:

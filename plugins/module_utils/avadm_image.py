@@ -7,7 +7,7 @@ import tarfile
 
 
 class ImageError(Exception):
-    """The image cannot be had; the text is for people."""
+    """The image is not available; the text is for people."""
 
 
 def archived(path, name):

@@ -233,7 +233,7 @@ def first_line(path):
 
 
 def owned(folder, uuid):
-    """Return whether a folder is that of an OSD, False if it is nobody's; OsdError if it is another's."""
+    """Return whether a folder is that of an OSD, False if it is unclaimed; OsdError if it is another's."""
     found = first_line(folder + "/fsid")
     if found not in (None, uuid):
         raise OsdError("%s belongs to another OSD (%s); move it away" % (folder, found))

@@ -183,9 +183,9 @@ class Packages(object):
         else:
             cause = "apt-get install failed."
             remedy = "run `apt-get install %s` on the node and see what it says" % " ".join(missing)
-        text = "%s Wanted: %s. apt said: %s" % (cause, " ".join(missing), tail(err or out))
+        text = "%s Wanted: %s. apt reported: %s" % (cause, " ".join(missing), tail(err or out))
         if self.update_trouble:
-            text += " | apt-get update said: " + self.update_trouble
+            text += " | apt-get update reported: " + self.update_trouble
         return "%s Remedy: %s." % (text, remedy)
 
 

@@ -102,7 +102,7 @@ class S3(object):
         """Send a request about a bucket; return status and text.
 
         Raises:
-            S3Error: nobody answers, or not with the right certificate.
+            S3Error: no server answers, or not with the right certificate.
         """
         query, path = query or {}, "/" + quote(bucket, safe="-_.~")
         payload = hashlib.sha256(body).hexdigest()

@@ -8,7 +8,7 @@ module: avadm_alluxio_mounts
 short_description: Mount under stores in Alluxio
 description:
   - Mounts what is missing, waits until a leading master answers, and looks at the table again afterwards.
-  - Never unmounts. A folder that has another under store is an error; what is mounted beside the wanted ones is told.
+  - Never unmounts. A folder that has another under store is an error; what is mounted beside the wanted ones is reported.
   - Options, among them an object store's keys, reach the command by a file of arguments that only root can read. Their
     digest is kept, so that a changed key is handed on to the mount.
 options:
@@ -131,13 +131,13 @@ class Mounts(object):
             self.sleep(2)
 
     def shell(self, words, secret):
-        """Run Alluxio's shell; AlluxioError where it fails. Words that nobody else may see (``secret``) want Java 9."""
+        """Run Alluxio's shell; AlluxioError where it fails. Words that other users must not see (``secret``) want Java 9."""
         rc, out, err = self.hidden(words) if secret else self.run(self.command + ["fs"] + words)
         if rc != 0:
             raise alluxio.AlluxioError(
                 "%s of %s failed: %s. Remedy: see that the under store answers from the masters and that its keys are"
                 " right."
-                % (words[0], words[-1], self.told(words, (err or out).strip()[-400:]) or "exit %d" % rc)
+                % (words[0], words[-1], self.error_text(words, (err or out).strip()[-400:]) or "exit %d" % rc)
             )
 
     def hidden(self, words):
@@ -156,8 +156,8 @@ class Mounts(object):
         return "/run" if os.path.isdir("/run") else None
 
     @staticmethod
-    def told(words, text):
-        """Return what the command said without the values of options."""
+    def error_text(words, text):
+        """Return what the command reported without the values of options."""
         for word in words:
             value = word.partition("=")[2]
             if value:

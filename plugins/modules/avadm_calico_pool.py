@@ -8,7 +8,7 @@ module: avadm_calico_pool
 short_description: Manage an IP pool in Calico
 description:
   - Compares the pool with what is wanted and writes it only where it is missing or differs.
-  - Several masters may do so at once; whoever is refused, since another one wrote, looks again.
+  - Several masters may do so at once; anyone who is refused, since another one wrote, looks again.
 options:
   name:
     description: The pool's name.

@@ -8,7 +8,7 @@ module: avadm_calico_routes
 short_description: Configure Calico's BGP peers and route reflectors
 description:
   - Without reflectors every node has a session (BGP) with every other one. With reflectors each node has sessions with
-    these alone, and they with each other. Switches of the site are told and asked besides.
+    these alone, and they with each other. Switches of the site are peers as well.
   - What is wanted is made before what is not wanted any more is removed, with a pause between, so that routes stay.
   - Peers and settings of another making are left alone.
 options:
@@ -62,7 +62,7 @@ LABEL = "avadm.io/route-reflector"
 PEER = "avadm-reflectors"
 SWITCH = "avadm-switch-"
 AS_NUMBER = 64512
-"""Calico's own where it is told none."""
+"""Calico's default."""
 CLUSTER = "224.0.0.1"
 """All reflectors are one cluster: each hears every node itself, and needs no route from another reflector."""
 

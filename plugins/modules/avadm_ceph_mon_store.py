@@ -106,7 +106,7 @@ def make(run, params, user):
         shutil.rmtree(work)
     if state(half) != "whole":
         raise CephError("`ceph-mon --mkfs` left no whole store in %s" % half)
-    if os.path.isdir(store):  # empty, as state() said
+    if os.path.isdir(store):  # empty, as state() reported
         os.rmdir(store)
     os.rename(half, store)
 
@@ -131,12 +131,12 @@ def refuse_lost(run, params, store):
         raise CephError(
             "the site's monitors were bootstrapped before (%s) and give no quorum that could be asked (found %s, wanted %s):"
             " a new one without them would make an empty cluster. Remedy: bring those back first, then apply again"
-            % (", ".join(sorted(params["bootstrapped"])) or reply, found or "nobody", params["fsid"])
+            % (", ".join(sorted(params["bootstrapped"])) or reply, found or "no monitor", params["fsid"])
         )
 
 
 def quorum(run, params):
-    """Return the fsid that the monitors in the quorum tell; "" where nobody answers."""
+    """Return the fsid that the monitors in the quorum tell; "" where no server answers."""
     admin = [one for one in params["keys"] if one["entity"] == "client.admin"]
     with SecretFile(keyring(admin)) as keys:
         words = ["--connect-timeout", "20", "--name", "client.admin", "--keyring", keys, "--format", "json"]

@@ -8,7 +8,7 @@ module: avadm_ceph_osd
 short_description: Create and start an OSD on each approved block device of a node
 description:
   - Looks at all devices first. If one is refused, nothing on the node is changed, and all reasons of
-    all devices are told together (docs/explanation/disk-safety.md).
+    all devices are reported together (docs/explanation/disk-safety.md).
   - A device that is an OSD of this cluster already is left as it is; its daemon is enabled and started.
   - A blank device is probed once more, open for writing, just before it is written.
   - An OSD whose making was cut off is finished, with the same id.

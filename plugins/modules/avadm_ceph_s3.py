@@ -84,7 +84,7 @@ class Users(object):
         try:
             return json.loads(out)
         except ValueError:
-            # Not what it said: a record holds keys.
+            # Not what it reported: a record holds keys.
             raise CephError("`radosgw-admin %s` did not answer JSON" % " ".join(words))
 
     def ensure(self, users):

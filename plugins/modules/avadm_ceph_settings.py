@@ -57,7 +57,7 @@ def ask(path, **command):
     """Send a command to a daemon's socket and return its answer as text.
 
     Raises:
-        IOError: nobody listens, or the answer broke off.
+        IOError: no process listens, or the answer broke off.
     """
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     peer.settimeout(TIMEOUT)

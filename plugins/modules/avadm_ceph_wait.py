@@ -192,7 +192,7 @@ class Health(object):
             self.warnings.append((code, text))
 
     def detail(self):
-        """Return `ceph health detail`, or why it cannot be had."""
+        """Return `ceph health detail`, or why it is not available."""
         try:
             return self.ceph.text("health", "detail").strip()
         except CephError as error:

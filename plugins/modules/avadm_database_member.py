@@ -81,7 +81,7 @@ def decide(given, primary):
         raise Refused(marks.lost(what, given["data_dir"], own, "%s %s" % (again, instead)))
     if primary() is None:
         raise Refused(
-            "%s has no data to start with, and no primary answers (%s). It founds no second cluster: %s were members before."
+            "%s has no data to start with, and no primary answers (%s). It bootstraps no second cluster: %s were members before."
             " Remedy: start the primary (`journalctl -u patroni` there). %s"
             % (
                 given["name"],

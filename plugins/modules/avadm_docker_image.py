@@ -8,7 +8,7 @@ module: avadm_docker_image
 short_description: Load an image into Docker from an archive on the node
 description:
   - Loads the archive unless docker has exactly this image under its name already.
-  - kubelet removes images that no container has when its disk is full. What cannot be had again, since no registry has it,
+  - kubelet removes images that no container has when its disk is full. What cannot be pulled again, since no registry has it,
     can be held by a container of it that never runs.
 options:
   name:

@@ -8,7 +8,7 @@ module: avadm_etcd_access
 short_description: Configure etcd's authentication, its users, roles and key prefixes
 description:
   - Keeps users, each with a role of its own name and the prefixes of keys that it may read and write, and then that etcd asks who
-    somebody is. A user is known by the name in its certificate; the password, which is needed to make it, nobody ever learns.
+    a user exists. A user is known by the name in its certificate; the password, which is needed to create it, is never stored.
   - Users and roles of another making are left alone; of ours, permissions that are not wanted are taken away.
 options:
   users:
@@ -17,7 +17,7 @@ options:
     elements: dict
     required: true
   passwords:
-    description: User to password, of users that etcd's gateway shall know; it knows nobody by a certificate.
+    description: User to password, of users that etcd's gateway shall know; it knows no one by a certificate.
     type: dict
     default: {}
   program:
@@ -49,7 +49,7 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 READWRITE = 2
-NOBODY = "avadm-nobody:-"
+UNKNOWN_USER = "avadm-nobody:-"
 
 
 class AccessError(Exception):
@@ -85,7 +85,7 @@ class Access(object):
 
     def enabled(self):
         """Return whether etcd asks who somebody is: it then refuses a user that it does not know."""
-        rc, out, err = self.run([self.program, "ctl", "--user", NOBODY, "get", "avadm"], None)
+        rc, out, err = self.run([self.program, "ctl", "--user", UNKNOWN_USER, "get", "avadm"], None)
         if "authentication failed" in out + err:
             return True
         if rc == 0 or "authentication is not enabled" in out + err:

@@ -48,7 +48,7 @@ def ensure(given, cluster, check_mode=False):
     """Return (changed, cluster's id); the id is None in a dry run of what is not there yet.
 
     Raises:
-        MemberError: there are no data, or nobody answers.
+        MemberError: there are no data, or no server answers.
     """
     there, found = bootstrap.has_data(given["data_dir"]), cluster.id()
     if check_mode and not (there and found):

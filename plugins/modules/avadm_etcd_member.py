@@ -10,7 +10,7 @@ description:
   - A member with data starts with it. Where it joined but does not vote yet, that is finished.
   - A member without data starts a new cluster only where none was bootstrapped, by the mark on this node and by I(bootstrapped),
     and where each other member's peer port is surely closed, or tells of members that have never been at work. A port that
-    does not answer, or not as a member of ours, is no proof that nobody is there.
+    does not answer, or not as a member of ours, does not prove that no member is there.
   - A member that the others do not know joins them while all of them are healthy. It gets the data first and votes afterwards;
     etcd older than 3.4 has no such members, and adds one only where those that are there suffice for the larger quorum.
   - A member that the others have seen at work, or that bears a mark, has lost its data and does not know what it had voted
@@ -120,7 +120,7 @@ class Member(object):
         if members is None:
             bootstrap.refuse_unproven(self.given, self.cluster.urls, self.ask)
         if members is None or (own and own.get("name") and not own.get("clientURLs")):
-            # Nobody answers, or they expect it since their first start and have never seen it.
+            # No member answers, or they expect it since their first start and have never seen it.
             self.write("new", self.given["first"] or {self.name: self.peer_url})
             return True, "new"
         if own is None or own.get("clientURLs"):

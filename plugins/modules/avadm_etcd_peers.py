@@ -72,13 +72,13 @@ KEY = r"X509v3 %s Key Identifier:[^\n]*\n\s*(?:keyid:)?([0-9A-Fa-f:]+)"
 
 
 class PeersError(Exception):
-    """It cannot be told; the text is for people."""
+    """It cannot be determined; the text is for people."""
 
 
 def stage(run, certificate, trusted, authority, former):
     """Return how a member knows the others, and the authorities that it is to trust until all show the wanted one's, PEM.
 
-    Authorities are told apart by their keys: one that was renewed has its name.
+    Authorities are distinguished by their keys: one that was renewed has its name.
 
     Args:
         run: callable(argv, data) -> (rc, stdout, stderr).

@@ -19,7 +19,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Remove a namespace and what nobody else has
+- name: Remove a namespace and its objects
   avadm_kube_absent:
     objects: [namespace ava-system, "clusterrole ava:operator", namespaces ava.io/managed=true]
 """

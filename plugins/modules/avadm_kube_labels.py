@@ -113,7 +113,7 @@ def plan(node, labels, taints):
     note = json.dumps({"labels": sorted(labels), "taints": sorted(ours)}, sort_keys=True)
     if notes.get(KEPT) != note and not reply:
         reply.append("note of what is kept")
-    # With the version that was looked at: whoever changed the node meanwhile is not overwritten.
+    # With the version that was looked at: anyone who changed the node meanwhile is not overwritten.
     patch = {
         "metadata": {
             "resourceVersion": meta.get("resourceVersion"),

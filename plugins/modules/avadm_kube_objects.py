@@ -26,7 +26,7 @@ options:
   unbind:
     description:
       - A label's name. Bindings of roles (of the cluster's and of namespaces') that have it and are not in the manifest are
-        removed, so that nobody keeps a right that the manifest no longer gives.
+        removed, so that no subject keeps a right that the manifest no longer gives.
     type: str
   prune:
     description:
@@ -192,7 +192,7 @@ class Objects(object):
             one.pop("apiVersion", None)
             lack = difference(one, found[name])
             if lack:
-                # What a secret holds is nobody's to read in a log.
+                # What a secret holds is no one's to read in a log.
                 reports.append("%s, %s" % (name, "its data differ" if one["kind"] == "Secret" else lack))
         return reports
 
@@ -237,7 +237,7 @@ def main():
             module.exit_json(changed=True, differing=["the API does not answer yet"])
         module.fail_json(msg="The API does not answer after %d s: %s" % (params["timeout"], missing))
     try:
-        # First: nobody keeps a right because something else cannot be made.
+        # First: no one keeps a right because something else cannot be made.
         gone = objects.stale()
         if not module.check_mode:
             for one in gone:

@@ -37,7 +37,7 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 LINES = 15
-"""Lines of a container that are told."""
+"""Lines of a container that are reported."""
 
 
 class ReadyError(Exception):

@@ -8,7 +8,7 @@ module: avadm_packet_filter
 short_description: Load a node's packet filter, and keep it once the node is reachable again
 description:
   - The action plug-in of this name calls it twice. The first call loads the rules and has the node take them back after some
-    seconds; the second one, which comes by a new connection, keeps them. Whoever is cut off by the rules cannot make it.
+    seconds; the second one, which comes by a new connection, keeps them. Anyone who is cut off by the rules cannot make it.
   - Rules that are loaded already are left alone, and so is the connection.
   - The work is done by C(/usr/local/sbin/avadm-packet-filter), which is there before.
 options:

@@ -7,7 +7,7 @@ DOCUMENTATION = r"""
 module: avadm_postgresql
 short_description: Keep users of PostgreSQL, and a database of each
 description:
-  - Each user may log in with its password and owns the database of its name, to which nobody else may connect. Others are left
+  - Each user may log in with its password and owns the database of its name, to which no one else may connect. Others are left
     alone.
   - Speaks to the server on this node as its administrator; a standby has what its primary has, and nothing is done there.
   - The server never sees a password, but what SCRAM keeps of it (RFC 5802, 7677).

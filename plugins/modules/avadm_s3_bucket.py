@@ -132,7 +132,7 @@ class Buckets(object):
             self.allow(bucket)
 
     def there(self, bucket, timeout):
-        """Return the status of a question for a bucket; waits while nobody answers, or only to say that he cannot."""
+        """Return the status of a question for a bucket; waits while no server answers, or only to say that he cannot."""
         deadline = self.clock() + timeout
         while True:
             try:

@@ -29,7 +29,7 @@ options:
     default: []
   packages_last:
     description:
-      - Whether the files that belong to nobody in particular are written before the packages are installed, which start what they
+      - Whether the files that belong to no one in particular are written before the packages are installed, which start what they
         bring or come from where a file says. Folders, artifacts and files with an owner, whom a package may make, come after.
     type: bool
     default: false
@@ -217,7 +217,7 @@ def main():
         module.fail_json(msg=str(error))
     except (IOError, OSError, KeyError) as error:
         module.fail_json(
-            msg="%s cannot be had: %s. Remedy: see the space and the rights on this node."
+            msg="%s is not available: %s. Remedy: see the space and the rights on this node."
             % (module.params["name"] or "What belongs on this node", error)
         )
     if module._diff:

@@ -116,7 +116,7 @@ ACCESS = (
     Access("no node knows the key", "did not let root in by publickey ssh-ed25519", _key(_another)),
     Access(
         "the login is another",
-        "did not let nobody in by publickey",
+        "did not accept user nobody by publickey",
         _site("version: 1", "version: 1\nssh: {user: nobody}"),
     ),
     Access(
@@ -176,4 +176,4 @@ BOOTSTRAP = (
     Access("a login whose sudo wants a password", "cannot become root without a password"),
     Access("a connection that breaks off in the middle", "connection lost while the command ran"),
 )
-"""Told in other tests: tests/lab/room/test_access.py, tests/unit/remote/test_access.py and test_ssh.py."""
+"""Reported in other tests: tests/lab/room/test_access.py, tests/unit/remote/test_access.py and test_ssh.py."""

@@ -10,7 +10,7 @@ FAULTS = (
           ("unmounted",), lambda c: c.folders.add("c1"), "BLOCKED"),
     Fault("not-cached", "the second read comes from the under store again", "A-AL-HIT", ("hits", "misses"),
           lambda c: setattr(c, "caches", False)),
-    Fault("no-counters", "a worker's page has no counters, so that nobody knows where the second read came from", "A-AL-HIT",
+    Fault("no-counters", "a worker's page has no counters, so that the source of the second read is unknown", "A-AL-HIT",
           ("hits", "misses"), lambda c: c.silent.add("c2"), "INCONCLUSIVE"),
     Fault("other-bytes", "one byte of a cached file is not what was written", "A-AL-HIT", ("wrong",),
           lambda c: setattr(c, "spoils", "read-cephfs-small-1")),

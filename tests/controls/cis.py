@@ -12,7 +12,7 @@ CONTROLS = (
         "/root/.kube/config of a master is writable for all",
         "FAIL (1.4.13)",
         "lab, slow",
-        "tests/lab/kubernetes/test_cis.py::test_a_kubeconfig_that_everybody_may_write_is_seen",
+        "tests/lab/kubernetes/test_cis.py::test_a_kubeconfig_that_all_users_may_write_is_seen",
     ),
     *(
         Control(

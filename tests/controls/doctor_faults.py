@@ -45,7 +45,7 @@ _ASK = "curl -sf --noproxy '*' --max-time 10"
 _PROPERTIES = "/etc/alluxio/alluxio-site.properties"
 _MASTER = f"$(sed -n 's/^alluxio.master.hostname=//p' {_PROPERTIES}):19999/metrics/prometheus/"
 _WORKER = f"$(sed -n 's/^alluxio.worker.hostname=//p' {_PROPERTIES}):29998/metrics/prometheus/"
-# A worker that is back is taken from the lost ones when it has told the master so.
+# A worker that is back is taken from the lost ones when it has reported the master so.
 _SERVES = (
     f"{_ASK} -o /dev/null http://{_WORKER} && {_ASK} http://{_MASTER} | grep -q '^Cluster_Workers' "
     f"&& ! {_ASK} http://{_MASTER} | grep -q '^Cluster_LostWorkers.* [1-9]'"
@@ -576,7 +576,7 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "osd-flapping",
         "K5",
-        "an OSD is told down three times, and comes up each time",
+        "an OSD is marked down three times, and comes up each time",
         (
             Act(
                 "mon:0",

@@ -29,7 +29,7 @@ def _view(**values):
 FAULTS = (
     Fault("no-authority", "the master has no certificate of the ingress' authority", "A-SC-PRE", (), _set(certificate=False),
           "BLOCKED"),
-    Fault("silent-scheduler", "the scheduler has not told lately what is free", "A-SC-PRE", ("fresh",), _set(fresh=False),
+    Fault("silent-scheduler", "the scheduler has not recently reported what is free", "A-SC-PRE", ("fresh",), _set(fresh=False),
           "BLOCKED"),
     Fault("by-run", "a parameter server without GPUs goes where its run's GPUs are", "A-SC1", ("misplaced",),
           _set(by_run=True)),
@@ -45,7 +45,7 @@ FAULTS = (
     Fault("opened", "device files of a container's own making open all cards", "A-SC3", ("opened",),
           _attacks(opens=lambda run: range(4))),
     Fault("says-all", "a training that says NVIDIA_VISIBLE_DEVICES=all is taken", "A-SC3", ("said-all",),
-          _set(takes_said_all=True)),
+          _set(takes_all_gpus=True)),
     Fault("attacked", "the training that is attacked is ended", "A-SC3", ("neighbour",), _set(neighbours_die=True)),
     Fault("open-port", "a container reaches etcd", "A-SC3", ("ports",), _attacks(through={"port-2379-etcd"})),
     Fault("docker-socket", "a container reaches docker's socket", "A-SC6", ("docker-socket",),
@@ -55,7 +55,7 @@ FAULTS = (
     Fault("no-limit", "the limit of memory is not enforced", "A-SC4", ("killed",), _set(kills_child=False)),
     Fault("whole-workbench", "a workbench over its limit is ended whole", "A-SC4", ("lived-on",), _set(whole_container=True)),
     Fault("not-again", "a training over its limit is not started again", "A-SC5", ("restarted",), _set(starts_again=False)),
-    Fault("unexplained", "nobody says that memory was the cause", "A-SC5", ("explained",), _set(oom="Error")),
+    Fault("unexplained", "memory is not reported as the cause", "A-SC5", ("explained",), _set(oom="Error")),
     Fault("worst-fit", "the node where most is left is chosen", "A-SC7", ("more-left",), _set(rank=lambda free: -free)),
     Fault("node-ignored", "the node that the user names is not heeded", "A-SC7", ("elsewhere",), _set(obeys_node=False)),
     Fault("any-model", "a GPU model that no node has is taken at submit", "A-SC7", ("refused",), _set(refuses_model=False)),
@@ -93,11 +93,11 @@ PLAIN = "kubectl get nodes -l avadm.io/pool=cpu,node-role.kubernetes.io/worker -
 GPUS = "kubectl get node $node -o 'jsonpath={.status.allocatable.nvidia\\.com/gpu}'"
 UNTIL = "end=$(($(date +%s) + 90)); until {}; do [ $(date +%s) -lt $end ] || exit 1; sleep 1; done"
 HIDDEN = UNTIL.format(f'[ "$({GPUS})" = 0 ]')
-# In a pod of the API, which has the way to the database; what it is told comes by standard input.
+# In a pod of the API, which has the way to the database; what it got comes by standard input.
 POD = "$(kubectl get pods -n ava-system -l app=ava,part=api -o name | head -n 1 | sed 's|.*/||')"
 
 
-def ledger(body):
+def state(body):
     """Return a script for a master that runs Python beside the database.
 
     ``run(SQL)`` returns how many rows were changed, ``until(SQL, seconds)`` repeats it until one was.
@@ -122,7 +122,7 @@ def until(line, seconds, pause=0.1):
 END"""
 
 
-DRIFT = ledger("""
+DRIFT = state("""
 until("UPDATE groups SET used_cpu = used_cpu + 5 WHERE used_cpu > 0 AND name LIKE 'accept-%ot1' AND deleted IS NULL", 60)
 # A group that is gone keeps what it was charged for.
 until("UPDATE groups SET used_cpu = 0 WHERE used_cpu <> 0 AND name LIKE 'accept-%ot1' AND deleted IS NOT NULL", 200, 1)
@@ -136,7 +136,7 @@ KUBELET = (
     "systemd-run --unit=avadm-fault-kubelet --on-active=200 systemctl start kubelet && systemctl stop kubelet"
 )
 
-# What it has told counts for a minute (ava/domain/states.py), from its last word on.
+# What it has reported counts for a minute (ava/domain/states.py), from its last word on.
 _SCHEDULERS = "$(kubectl get pods -n ava-system -l app=ava,part=scheduler -o name | wc -l)"
 GONE = (
     "kubectl scale deployment scheduler -n ava-system --replicas=0; "
@@ -250,7 +250,7 @@ LAB = (
     ),
     LabFault(
         "scheduler-gone",
-        "AVA's scheduler does not run, so that nobody tells what is free",
+        "AVA's scheduler does not run, so that free resources are not reported",
         (
             Act(
                 "master:0",

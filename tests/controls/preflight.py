@@ -193,7 +193,7 @@ ANSWERS = (
     ),
     Fault("clocks", "clock 200 ms ahead", "error", "+200 ms", _clock(205.0, 5.0)),
     Fault("clocks", "clock 200 ms behind", "error", "-200 ms", _clock(-195.0, 5.0)),
-    Fault("clocks", "an answer too late to tell", "warning", "cannot be told", _clock(5.0, 80.0)),
+    Fault("clocks", "an answer too late to tell", "warning", "cannot be checked", _clock(5.0, 80.0)),
     Fault(
         "time-sources",
         "a time server that does not answer",
@@ -227,7 +227,7 @@ ANSWERS = (
         "path-mtu",
         "a firewall that drops ICMP",
         "warning",
-        "cannot be told",
+        "cannot be checked",
         _pairs(full="unknown", by="tcp"),
     ),
     Fault("hardware", "too few processors", "error", "at least 36", _set(cpus=8)),

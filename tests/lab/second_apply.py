@@ -43,11 +43,11 @@ class SecondRun:
 
     pythons: lines "VERSION ARGUMENTS" of each python that started, by node.
     with_secrets: processes that had a secret in their arguments or environment, but for the planted ones.
-    refused, dry: what another controller's `apply`, and its dry run, said; pid: the process of the run itself.
+    refused, dry: what another controller's `apply`, and its dry run, reported; pid: the process of the run itself.
     """
 
     folder: Path
-    said: str
+    output: str
     pid: int
     pythons: dict
     with_secrets: list
@@ -98,7 +98,7 @@ def second_run(lab, tmp_path_factory):
             # It holds its lock by now; the folder of the other's dry run is the latest afterwards.
             folder = in_mid_run(before, "base", ours)
             refused = avadm("--site", other, "apply")
-            dry = avadm("--site", other, "apply", "--check", "base")
+            dry = avadm("--site", other, "apply", "--dry-run", "base")
             reply = ours.communicate(timeout=LIMIT_S)[0]
         finally:
             ours.terminate()

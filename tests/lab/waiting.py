@@ -11,8 +11,8 @@ def wait(true, seconds, step=2):
     return last
 
 
-def until(true, seconds, step=0.5, told=None):
-    """Wait until something is true and return it; fail with ``told``'s words, else with what it was last."""
+def until(true, seconds, step=0.5, report=None):
+    """Wait until something is true and return it; fail with ``report``'s words, else with what it was last."""
     found = wait(true, seconds, step)
-    assert found, f"not within {seconds} s: {told() if told else repr(found)}"
+    assert found, f"not within {seconds} s: {report() if report else repr(found)}"
     return found

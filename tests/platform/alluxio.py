@@ -86,7 +86,7 @@ class Alluxio:
             raise
         return self
 
-    def __exit__(self, *told: object) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

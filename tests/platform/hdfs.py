@@ -46,7 +46,7 @@ class Hdfs:
     Args:
         folder: of its data, configuration and logs.
         address: where it listens.
-        several: whether it has two namenodes, which share a folder of edits; nobody but ``activate`` changes the active one.
+        several: whether it has two namenodes, which share a folder of edits; no one but ``activate`` changes the active one.
     """
 
     def __init__(self, folder: Path, address: str = "127.0.0.1", *, several: bool = False) -> None:
@@ -73,13 +73,13 @@ class Hdfs:
                 self.start("n2")
                 self.activate("n1")
             self.start("datanode")
-            self._until(lambda: '"NumLiveDataNodes" : 1' in self._said("n1", "FSNamesystemState"))
+            self._until(lambda: '"NumLiveDataNodes" : 1' in self._jmx("n1", "FSNamesystemState"))
         except BaseException:
             self.close()
             raise
         return self
 
-    def __exit__(self, *told: object) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def start(self, server: str) -> None:
@@ -91,7 +91,7 @@ class Hdfs:
         self._running[server] = subprocess.Popen(argv, env=self._env(ADMIN), stdout=log, stderr=log), log
         if server != "datanode":
             states = ("active", "standby") if len(self.names) > 1 else ("active",)
-            self._until(lambda: any(f'"State" : "{s}"' in self._said(name, "NameNodeStatus") for s in states))
+            self._until(lambda: any(f'"State" : "{s}"' in self._jmx(name, "NameNodeStatus") for s in states))
 
     def activate(self, name: str) -> None:
         """Have a namenode be the active one; the former one has to be on standby."""
@@ -183,7 +183,7 @@ class Hdfs:
         for file in ("core-site.xml", "hdfs-site.xml"):
             (folder / file).write_text(text)
 
-    def _said(self, name: str, what: str) -> str:
+    def _jmx(self, name: str, what: str) -> str:
         url = f"http://{self.address}:{self._ports[name][1]}/jmx?qry=Hadoop:service=NameNode,name={what}"
         return httpx.get(url, timeout=5, trust_env=False).text
 

@@ -2,7 +2,7 @@
 
 Each operation takes effect at one instant between its start and its end, if it was acknowledged; if its answer was lost it may
 have taken effect at any instant from its start on, or never. So at each instant there is an amount that runs *certainly* have
-(admitted before it, and nobody had yet begun to end them) and a limit that was *possibly* in force. The first over the second
+(admitted before it, and no one had yet begun to end them) and a limit that was *possibly* in force. The first over the second
 is a quota that was exceeded, whatever happened in between; nothing that is right is ever reported. The times that the database
 itself writes are not used: they are the callers' clocks from before the transactions waited for each other.
 """
@@ -124,15 +124,14 @@ def disagreements(history: History, db: Database) -> list[str]:
     found = [f"{run} is charged {n} times" for run, n in by_run.items() if n > 1]
     found += [f"{run} was admitted and is not charged" for run in _acknowledged(history) if run not in by_run]
     found += [
-        f"{run} is charged and nobody admitted it"
-        for run in by_run
-        if run in history.runs and run not in tried
+        f"{run} is charged and was not admitted" for run in by_run if run in history.runs and run not in tried
     ]
     finished = {o.object for o in history.of("finish") if o.done}
     maybe = {o.object for o in history.of("finish") if o.done is not False}
     found += [f"{run} has ended and is charged still" for run in finished & set(by_run) - ended]
     found += [
-        f"the charge of {run} has ended and nobody ended it" for run in ended & set(history.runs) - maybe
+        f"the charge of {run} has ended without an end of the run"
+        for run in ended & set(history.runs) - maybe
     ]
     return found + sums(db, charges)
 

@@ -21,7 +21,7 @@ def unpacked(name: str, packages: Sequence[str], program: str) -> Path:
         program: path of a file that is there afterwards, by which one knows.
 
     Raises:
-        subprocess.CalledProcessError: they cannot be had.
+        subprocess.CalledProcessError: they is not available.
     """
     there = CACHE / name
     if not (there / program).exists():

@@ -96,7 +96,7 @@ class Server:
         return name
 
     def drop(self, name: str) -> None:
-        """Remove a database with whoever is connected."""
+        """Remove a database with anyone who is connected."""
         with psycopg.connect(self._admin(), autocommit=True) as connection:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 

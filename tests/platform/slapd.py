@@ -70,7 +70,7 @@ userPassword: {word}
 
 
 def program() -> Path:
-    """Return the folder with slapd and the libraries that it brings; CalledProcessError where they cannot be had."""
+    """Return the folder with slapd and the libraries that it brings; CalledProcessError where they is not available."""
     return unpacked("slapd", PACKAGES, "usr/sbin/slapd")
 
 

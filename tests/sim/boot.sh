@@ -10,7 +10,7 @@ over() { # DIR LOWER: DIR as LOWER has it, with changes of this host's own
 hostname "$name"
 mount -t sysfs sysfs /sys # shows the interfaces of the namespace that mounts it
 mount -t tmpfs tmpfs /run
-mount -t tmpfs tmpfs /root # the shell settings of whoever runs this are not the host's
+mount -t tmpfs tmpfs /root # the shell settings of anyone who runs this are not the host's
 mkdir /run/sshd
 over /etc /etc
 rm -f /etc/hosts /etc/os-release /etc/resolv.conf /etc/hostname /etc/machine-id

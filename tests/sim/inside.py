@@ -160,7 +160,7 @@ def obey(folder: Path, plan: dict[str, Any]) -> None:
             child = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
             argv = ["nsenter", "--all", "--target", child, *argv]
         done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        print(json.dumps({"rc": done.returncode, "said": done.stdout + done.stderr}), flush=True)
+        print(json.dumps({"rc": done.returncode, "output": done.stdout + done.stderr}), flush=True)
 
 
 if __name__ == "__main__":

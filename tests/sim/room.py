@@ -115,8 +115,8 @@ class Room:
         self._process.stdin.flush()
         answer = self._answer()
         if answer["rc"] != 0:
-            raise RuntimeError(f"{node}: {command}: {answer['said']}")
-        return str(answer["said"])
+            raise RuntimeError(f"{node}: {command}: {answer['output']}")
+        return str(answer["output"])
 
     def avadm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command line as a controller in the hosts' network."""
@@ -129,7 +129,7 @@ class Room:
     def _answer(self) -> Any:
         line = self._process.stdout.readline() if self._process and self._process.stdout else ""
         if not line:
-            raise RuntimeError("the room ended; what it said is above")
+            raise RuntimeError("the simulation ended; its output is above")
         return json.loads(line)
 
     def _write(self) -> None:

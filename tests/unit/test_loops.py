@@ -1,6 +1,6 @@
 """No user's data ends a loop that serves all: each loop of each program is fed something that raises, and continues.
 
-``LOOPS`` has them all; a loop that is new must be put there, or into ``OTHERS`` with why nobody's data can end it for others.
+``LOOPS`` has them all; a loop that is new must be put there, or into ``OTHERS`` with why no one's data can end it for others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OTHERS = {
     "ava/client/data_sets.py:DataSetsApi.upload": "a user's own command",
     "ava/client/runs.py:RunsApi.follow": "a user's own command",
     "ava/kube/client.py:Client.list": "pages of one list",
-    "ava/kube/leader.py:Leader.run": "contends for the lead, whose record nobody but the programs may write",
+    "ava/kube/leader.py:Leader.run": "contends for the lead, whose record only the programs may write",
     "ava/scheduler/leader_session.py:LeaderSession._patiently": "tries one thing until it is done, whatever is raised",
     "ava/db/listener.py:Listener._told": "waits for a message, and reads none",
     "ava/db/listener.py:Poller.wait": "waits for a message, and reads none",

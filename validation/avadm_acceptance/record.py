@@ -47,7 +47,7 @@ class AcceptanceRecord:
         self._results.append(result)
         hosts: dict[str, Counter[str]] = {}
         for command in result.commands:
-            # 255 is ssh's, 124 the time limit's: the command said nothing itself.
+            # 255 is ssh's, 124 the time limit's: the command reported nothing itself.
             hosts.setdefault(command.node, Counter())["failed" if command.rc in (124, 255) else "ok"] += 1
         counts = ("ok", "changed", "failed", "unreachable", "skipped")
         stats = {host: {c: seen[c] for c in counts} for host, seen in hosts.items()}

@@ -1,4 +1,4 @@
-"""Which suites of acceptance a run is asked for, which of them the site has, and what is said of those that it lacks."""
+"""Which suites of acceptance a run is asked for, which of them the site has, and the message for those that it lacks."""
 
 from __future__ import annotations
 

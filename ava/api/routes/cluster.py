@@ -1,4 +1,4 @@
-"""What can be had now."""
+"""What is available now."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ routes = router("cluster")
 
 @routes.get("/cluster")
 def cluster(context: CurrentContext, caller: Someone) -> ClusterOut:
-    """Return the nodes, their GPU models and what is free on them, as the scheduler last said (A-SC8)."""
+    """Return the nodes, their GPU models and what is free on them, as the scheduler last reported (A-SC8)."""
     return show_cluster(context, caller)

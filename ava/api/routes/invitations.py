@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ava.http.dependencies import Anybody, CurrentContext
+from ava.http.dependencies import AnyCaller, CurrentContext
 from ava.http.routing import router
 from ava.schemas.users import InvitationUse
 from ava.services import users
@@ -11,6 +11,6 @@ routes = router("invitations")
 
 
 @routes.post("/invitations", status_code=204)
-def use_invitation(body: InvitationUse, context: CurrentContext, caller: Anybody) -> None:
+def use_invitation(body: InvitationUse, context: CurrentContext, caller: AnyCaller) -> None:
     """Choose a password by an invitation; it is used up, and all logins and tokens of the account end."""
     users.use_invitation(context, caller, body)

@@ -38,7 +38,7 @@ def put_key(
 
 @routes.delete("/keys/{kind}/{name}", status_code=204)
 def delete_key(kind: KeyKind, name: Name, context: CurrentContext, caller: Someone) -> None:
-    """Remove a key; where nobody knows it nothing changes but the answer, 404."""
+    """Remove a key; an unknown one is answered by 404."""
     keys.delete_key(context, caller, kind, name)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ava.http.dependencies import Anybody, CurrentContext
+from ava.http.dependencies import AnyCaller, CurrentContext
 from ava.http.routing import router
 from ava.schemas.users import Registration, UserOut
 from ava.services import users
@@ -11,6 +11,6 @@ routes = router("registration")
 
 
 @routes.post("/registrations", status_code=201)
-def register(body: Registration, context: CurrentContext, caller: Anybody) -> UserOut:
+def register(body: Registration, context: CurrentContext, caller: AnyCaller) -> UserOut:
     """Ask for an account; it can be used once an administrator has approved it."""
     return users.register(context, caller, body)

@@ -29,17 +29,17 @@ def registry_token(
 ) -> Any:
     """Return a token for the registry; who asks says a name and one of its tokens by HTTP basic authentication.
 
-    What may not be had is left out of it, and the registry refuses that then; nobody is told what there is. Whose images take up
-    their space gets none to push with, and is told so (403).
+    What the user may not access is left out; existing names are not revealed. Users whose images take up
+    their space get no push access (403).
     """
     context, caller = context_of(request), caller_by_basic(request) or caller_of(request)
     try:
         return access.make_token(context, caller, service, scope or ())
     except access.PushRefused as refused:
-        return _told(refused, request.url.path)
+        return _error_response(refused, request.url.path)
 
 
-def _told(refused: ApiError, where: str) -> Response:
+def _error_response(refused: ApiError, where: str) -> Response:
     """Return a refusal that says its reason also where docker looks for one: the registry's own form of errors."""
     code = "DENIED" if refused.status == HTTPStatus.FORBIDDEN else "UNAVAILABLE"
     messages = [

@@ -55,7 +55,7 @@ def change_user(name: Ref, body: UserChange, context: CurrentContext, caller: So
 
 @routes.delete("/users/{name}", status_code=204)
 def remove_user(name: Ref, context: CurrentContext, caller: Someone) -> None:
-    """Remove an account that nobody has approved, so that its name and address are free; 409 for every other."""
+    """Remove an account that was not approved, so that its name and address are free; 409 for every other."""
     users.remove_user(context, caller, name)
 
 

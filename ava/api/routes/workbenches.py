@@ -9,7 +9,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from ava.http.dependencies import Anybody, CurrentContext, Someone
+from ava.http.dependencies import AnyCaller, CurrentContext, Someone
 from ava.http.routing import Ref, router
 from ava.schemas.common import Paged, PageQuery
 from ava.schemas.workbenches import DiskIn, IdleIn, WorkbenchOut
@@ -48,13 +48,17 @@ def grow_disk(id: Ref, body: DiskIn, context: CurrentContext, caller: Someone) -
 
 @routes.put("/workbenches/{id}/idle")
 def exempt_idle(id: Ref, body: IdleIn, context: CurrentContext, caller: Someone) -> WorkbenchOut:
-    """Choose whether a workbench is stopped when nobody has worked in it for as long as the site says."""
+    """Choose whether a workbench is stopped when it has been idle for as long as the site says."""
     return workbenches.exempt_idle(context, caller, id, body)
 
 
 @routes.get("/workbenches/{id}/open", status_code=303)
 def open_workbench(
-    id: Ref, context: CurrentContext, caller: Anybody, request: Request, query: Annotated[OpenQuery, Query()]
+    id: Ref,
+    context: CurrentContext,
+    caller: AnyCaller,
+    request: Request,
+    query: Annotated[OpenQuery, Query()],
 ) -> Response:
     """Send the owner's browser into the workbench with a ticket; one that is not logged in to the login first.
 

@@ -1,6 +1,6 @@
 """What a cluster has and what is free of it, small enough to be written beside the scheduler's heartbeat.
 
-It answers, away from the scheduler, what could ever fit and what can be had now.
+It answers, away from the scheduler, what could ever fit and what is available now.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ava.domain.placement.filter import KEEPS_AWAY, for_gpus, in_pool
 from ava.domain.resources import Resources
 
 NODES = 1024
-"""Nodes told one by one; a larger cluster tells of the others by kinds alone."""
+"""Nodes reported one by one; a larger cluster tells of the others by kinds alone."""
 PART = "scheduler"
 FIELD = "room"
 ROLE = "node-role.kubernetes.io/"
@@ -90,7 +90,7 @@ def snapshot(
         largest: the most that each node has shown of itself, so that a plug-in or a kubelet that is away for a moment does not
             make requests impossible.
         waiting: runs without a place.
-        limit: nodes told one by one, those with most free GPUs first.
+        limit: nodes reported one by one, those with most free GPUs first.
     """
     pools = cluster.pools.values()
     places: list[NodeCapacity] = []

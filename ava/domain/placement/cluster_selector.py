@@ -42,7 +42,7 @@ def gang_of(spec: Spec, pool: str, run: str, *, plain: str | None = None) -> Gan
 
 
 class ClusterSelector:
-    """Clusters as they were last told of, less what was given to runs since; for one round of admission."""
+    """Clusters as last reported, less what was given to runs since; for one round of admission."""
 
     def __init__(self, rooms: Mapping[str, ClusterCapacity], pools: Mapping[str, Pool]) -> None:
         self._rooms = dict(rooms)

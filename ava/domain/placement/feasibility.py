@@ -1,4 +1,4 @@
-"""What no node could ever satisfy, told when it is submitted and not by waiting for ever."""
+"""What no node could ever satisfy, reported when it is submitted and not by waiting for ever."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _of_role(role: Role, where: str, kinds: list[NodeGroup]) -> list[Problem]:
     lacks = [(asks.lacking(kind.size), kind) for kind in kinds]
     able = [kind for lack, kind in lacks if not lack]
     if not able:
-        # Told by what the nearest node lacks: each field by itself may be there on some other node.
+        # Reported by what the nearest node lacks: each field by itself may be there on some other node.
         lack, nearest = min(lacks, key=lambda item: (len(item[0]), item[1].model, [-x for x in item[1].size]))
         return [
             Problem(

@@ -65,7 +65,7 @@ def carries(selector: Iterable[tuple[str, str]], node: Node) -> bool:
 def for_gpus(node: Node, pools: Iterable[Pool]) -> bool:
     """Return whether a node is for GPU runs alone.
 
-    It also is when its device plug-in is away and it shows no GPU at the moment: told by the taint, or by a GPU pool
+    It also is when its device plug-in is away and it shows no GPU at the moment: seen by the taint, or by a GPU pool
     that names it by labels.
     """
     return (
@@ -78,7 +78,7 @@ def for_gpus(node: Node, pools: Iterable[Pool]) -> bool:
 def in_pool(pool: Pool, node: Node, pools: Iterable[Pool]) -> bool:
     """Return whether a node belongs to a pool: by its labels, and GPU nodes to GPU pools alone (A-SC1).
 
-    Cards that are shared are in pools that share them as finely, so nobody who wants a whole one gets a slot of one (I13).
+    Cards that are shared are in pools that share them as finely, so no one who wants a whole one gets a slot of one (I13).
     """
     if pool.gpu != for_gpus(node, pools) or (pool.gpu and pool.gpu_slots != node.slots):
         return False

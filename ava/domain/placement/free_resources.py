@@ -28,7 +28,7 @@ class FreeResources:
         held: what pods that wait for it will take, already taken off ``free``.
         fixed: what pods that are not AVA's take.
         ending: what pods that are being removed take.
-        endless: what AVA's pods take of which nobody knows when they end.
+        endless: what AVA's pods take whose end is unknown.
     """
 
     __slots__ = ("ending", "endless", "fixed", "free", "held", "node", "on", "spare")

@@ -106,11 +106,11 @@ class Pod:
         size: how many pods its gang has.
         created: when its run was made, ISO 8601 in UTC; with ``priority`` it orders the waiting.
         node: where it is bound.
-        fixed: not AVA's: nobody knows when it ends, so nothing waits for its room.
+        fixed: not AVA's: its end is unknown, so nothing waits for its room.
         resident: what keeps it on its node for as long as the node exists: its DaemonSet's uid, or the key of a static pod;
             empty: it may move to another node, or end.
         disk: bytes of its node's own disk that it takes and that the node does not count yet.
-        endless: a workbench's or a service's: nobody knows when it ends.
+        endless: a workbench's or a service's: its end is unknown.
         ending: it is being removed; what it has comes free soon.
         replaces: it comes in place of one of its run that has ended, so its run has begun.
     """

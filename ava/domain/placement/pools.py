@@ -41,7 +41,7 @@ def _shared(pool: Pool) -> bool:
 def share_problems(spec: Spec, pool: Pool, where: str) -> list[Problem]:
     """Return the roles whose pods ask for more than one slot of a pool that shares its cards (I13).
 
-    Two slots may be of one card or of two: which, kubelet decides, so nobody could say what was got. ``where``: before ``roles``.
+    Two slots may be of one card or of two: which, kubelet decides, so no one could say what was got. ``where``: before ``roles``.
     """
     if not _shared(pool):
         return []

@@ -41,7 +41,7 @@ REMEDIES: Mapping[Cause, Phrase] = {
     Cause.CORDONED: Phrase(
         "The administrator has taken these nodes out of use for now: wait, or name another node."
     ),
-    Cause.CONDITION: Phrase("The administrator is told of nodes in trouble; wait, or name another node."),
+    Cause.CONDITION: Phrase("Administrators are notified of nodes in trouble; wait, or name another node."),
     Cause.PORTS: Phrase("Use another host port."),
     Cause.PODS: Phrase("Wait until pods end."),
     Cause.GPU: Phrase("Wait until GPUs are given back, ask for fewer per pod, or stop a run of yours."),

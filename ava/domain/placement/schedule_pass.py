@@ -45,7 +45,7 @@ def schedule(
     """Place what fits, in the order of priority and age, each gang whole or not at all.
 
     The first that has to wait among those that may go to the same nodes keeps what it needs; those behind it are filled
-    in beside that. So nobody starves as long as runs end, and what waits for one node does not hold up the rest.
+    in beside that. So no one starves as long as runs end, and what waits for one node does not hold up the rest.
 
     Args:
         cluster: placed pods are counted in it.
@@ -99,7 +99,7 @@ def _explained(cluster: Cluster, gang: Gang) -> list[Problem]:
     try:
         return explain(cluster, gang)
     except Exception:
-        log.exception("why gang %s waits cannot be said", gang.key)
+        log.exception("why gang %s waits cannot be reported", gang.key)
         return []
 
 

@@ -29,7 +29,7 @@ def application(gate: HttpGateway) -> web.Application:
     return app
 
 
-def told(gate: HttpGateway) -> web.Application:
+def internal_app(gate: HttpGateway) -> web.Application:
     """Return health and metrics."""
 
     async def metrics(_: web.Request) -> web.Response:
@@ -52,11 +52,11 @@ async def run(config: Config, stop: asyncio.Event) -> None:
         gate = HttpGateway(config, asks, client)
         runners = [
             web.AppRunner(app, access_log=None, shutdown_timeout=5.0, handler_cancellation=True)
-            for app in (application(gate), told(gate))
+            for app in (application(gate), internal_app(gate))
         ]
         watch = asyncio.create_task(gate.watch())
         try:
-            for runner, port in zip(runners, (config.port, config.told), strict=True):
+            for runner, port in zip(runners, (config.port, config.internal), strict=True):
                 await runner.setup()
                 await web.TCPSite(runner, config.host, port).start()
             await stop.wait()

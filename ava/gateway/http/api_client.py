@@ -13,7 +13,7 @@ CONNECT, TOTAL = 3.0, 10.0
 
 
 class AccessRefused(Exception):
-    """The API says no: 401 nobody, 403 somebody else, 404 no such workbench, 409 it does not run; 503 it does not answer."""
+    """The API says no: 401 no one, 403 somebody else, 404 no such workbench, 409 it does not run; 503 it does not answer."""
 
     def __init__(self, status: int) -> None:
         super().__init__(str(status))

@@ -52,20 +52,20 @@ class HttpGateway:
         # The port is no part of an origin here: the ingress serves these names at 443 alone.
         found = self.host.match(request.host.partition(":")[0].lower())
         if found is None:
-            return self._told(404, "other-host", pages.plain("There is no workbench of this name."))
+            return self._respond(404, "other-host", pages.plain("There is no workbench of this name."))
         definition, origin = found[1], f"https://{found[0]}"
         if request.path == ENTER:
             return await self._enter(request, definition)
         websocket = proxy.is_websocket(request)
         if not headers.from_here(request.method, request.headers, origin, websocket=websocket):
-            return self._told(403, "other-origin", pages.plain("This request comes from another page."))
+            return self._respond(403, "other-origin", pages.plain("This request comes from another page."))
         cookie = headers.cookie(request.headers.getall("Cookie", []), headers.COOKIE)
         if not cookie:
             return self._refused(request, definition, 401)
         try:
             with self.open.held(cookie):
                 if websocket and not self.open.socket(cookie, self.config.sockets):
-                    return self._told(
+                    return self._respond(
                         429,
                         "too-many-sockets",
                         pages.plain("Too many connections are open: close some tabs."),
@@ -80,7 +80,7 @@ class HttpGateway:
             log.info("workbench %s: %s", definition, type(error).__name__)
             if request.transport is None or request.transport.is_closing():
                 raise
-            return self._told(502, "no-answer", pages.waits("JupyterLab does not answer (yet)."))
+            return self._respond(502, "no-answer", pages.waits("JupyterLab does not answer (yet)."))
 
     def _refused(self, request: web.Request, definition: str, status: int) -> web.Response:
         page = request.method == "GET" and "text/html" in request.headers.get("Accept", "")
@@ -94,7 +94,7 @@ class HttpGateway:
         }
         body = words.get(status, "The platform does not answer; try again in a moment.")
         waits = page and status in (409, 503)
-        return self._told(
+        return self._respond(
             503 if status in (409, 503) else status,
             "refused",
             pages.waits(body) if waits else pages.plain(body),
@@ -105,7 +105,7 @@ class HttpGateway:
         secret = secrets.token_urlsafe(32)
         state = hashlib.sha256(secret.encode()).hexdigest()
         where = f"{self.config.site}/api/v1/workbenches/{quote(definition)}/open?state={state}"
-        answer = self._told(303, "sent-to-site", web.Response(headers={"Location": where}))
+        answer = self._respond(303, "sent-to-site", web.Response(headers={"Location": where}))
         self._set(answer, headers.STATE, secret, STATE_SECONDS)
         return answer
 
@@ -114,13 +114,13 @@ class HttpGateway:
         ticket = request.query.get("ticket", "")
         words = "This link is not valid (any more). Open the workbench from its page again."
         if request.method != "GET" or not secret or not ticket:
-            return self._told(403, "bad-ticket", pages.plain(words))
+            return self._respond(403, "bad-ticket", pages.plain(words))
         try:
             cookie, seconds = await self.asks.enter(definition, ticket, secret)
         except AccessRefused as refused:
             status = 503 if refused.status == 503 else 403
-            return self._told(status, "bad-ticket", pages.plain(words))
-        answer = self._told(303, "entered", web.Response(headers={"Location": "/"}))
+            return self._respond(status, "bad-ticket", pages.plain(words))
+        answer = self._respond(303, "entered", web.Response(headers={"Location": "/"}))
         self._set(answer, headers.COOKIE, cookie, seconds)
         answer.del_cookie(headers.STATE, path="/", secure=True, httponly=True, samesite="Lax")
         return answer
@@ -129,7 +129,7 @@ class HttpGateway:
     def _set(answer: web.Response, name: str, value: str, seconds: int) -> None:
         answer.set_cookie(name, value, max_age=seconds, path="/", secure=True, httponly=True, samesite="Lax")
 
-    def _told(self, status: int, outcome: str, answer: web.Response) -> web.Response:
+    def _respond(self, status: int, outcome: str, answer: web.Response) -> web.Response:
         self.requests.labels(outcome).inc()
         answer.set_status(status)
         answer.headers.update(pages.HEADERS)

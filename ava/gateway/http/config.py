@@ -17,7 +17,7 @@ class Config(Strict):
 
     Attributes:
         host, port: where browsers come, through the ingress.
-        told: port of health and metrics.
+        internal: port of health and metrics.
         api: URL of the API's internal port.
         secret: file with what the gate shows there.
         site: URL of the site, where people log in.
@@ -30,7 +30,7 @@ class Config(Strict):
 
     host: str = "127.0.0.1"
     port: Port = 8080
-    told: Port = 9090
+    internal: Port = 9090
     api: Annotated[str, Field(pattern=r"^https?://[^\s/]+$")]
     secret: Path
     site: Annotated[str, Field(pattern=r"^https://[^\s/]+$")]

@@ -67,7 +67,7 @@ def cookie(given: Iterable[str], name: str) -> str:
 
 
 def from_here(method: str, headers: CIMultiDictProxy[str], origin: str, *, websocket: bool) -> bool:
-    """Whether a request comes from the workbench's own page, or changes nothing and shows itself to nobody else.
+    """Whether a request comes from the workbench's own page, or changes nothing and shows itself to no one else.
 
     Other workbenches and the site are the same "site" to a browser, so that its cookies' SameSite does not tell them apart.
     """

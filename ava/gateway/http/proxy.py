@@ -98,7 +98,7 @@ async def websocket(
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            # The session has ended, or the workbench: the browser is told, and does not get an answer any more.
+            # The session has ended, or the workbench: the browser sees the connection closed.
             await asyncio.shield(_close(outer, inner, aiohttp.WSCloseCode.POLICY_VIOLATION))
             raise
         finally:

@@ -1,7 +1,7 @@
 """OpenSSH's AuthorizedKeysCommand on the ssh gateway: asks the API what a key may reach, and prints that line.
 
 ``keys.py URL SECRET-FILE FOLDER KIND KEY``. Standard library alone, so that a login does not wait for imports. Nothing is
-printed, and so nobody gets in, where the API does not answer or does not know the key. What a connection may reach is kept in
+printed, and so no one gets in, where the API does not answer or does not know the key. What a connection may reach is kept in
 FOLDER under the number of sshd's process for it, by which connections.py ends it later.
 """
 
@@ -30,7 +30,7 @@ def ask(url: str, secret: str, key: str) -> str:
         return str(answer.read(2**20).decode("ascii"))
 
 
-def record(folder: Path, process: int, key: str, said: str) -> None:
+def record(folder: Path, process: int, key: str, reply: str) -> None:
     """Keep what the connection of a process may reach; OSError where that cannot be kept.
 
     sshd asks about each key that is offered, and again about the one that is proven, last: that one stays.
@@ -38,7 +38,7 @@ def record(folder: Path, process: int, key: str, said: str) -> None:
     if process <= 1:
         raise OSError("sshd has closed this connection")
     new = folder / f".{process}"
-    new.write_text(json.dumps({"key": key, "definitions": _OPENS.findall(said)}), encoding="ascii")
+    new.write_text(json.dumps({"key": key, "definitions": _OPENS.findall(reply)}), encoding="ascii")
     new.rename(folder / str(process))
 
 

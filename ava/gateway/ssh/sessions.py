@@ -69,7 +69,7 @@ def tell(url: str, secret: str, definitions: list[str]) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Look and tell for ever. What cannot be told is not: without it no workbench is taken for idle."""
+    """Look and tell for ever. What cannot be sent is dropped: without it no workbench is taken for idle."""
     url, file = argv
     while True:
         try:
@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
             secret = Path(file).read_text("ascii").strip()
             tell(url, secret, workbenches(addresses, name_of))
         except Exception as error:  # whatever it is, the next look may see and tell
-            print(f"ava: ssh sessions cannot be told: {error}", file=sys.stderr, flush=True)
+            print(f"ava: ssh sessions cannot be reported: {error}", file=sys.stderr, flush=True)
         time.sleep(EVERY)
 
 

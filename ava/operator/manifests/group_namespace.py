@@ -16,7 +16,7 @@ ALL: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class EgressRule:
     """Addresses that pods may reach beside their own run.
 
     Attributes:
@@ -51,7 +51,7 @@ def _marks(group: str) -> dict[str, str]:
     return {labels.MANAGED: "true", labels.GROUP: group}
 
 
-def policies(group: str, openings: Sequence[Opening]) -> list[dict[str, Any]]:
+def policies(group: str, openings: Sequence[EgressRule]) -> list[dict[str, Any]]:
     """Return a namespace's policies: nothing in, nothing out; and what the site opens (names among it)."""
     deny = _policy("default-deny", _marks(group), ALL, ["Ingress", "Egress"])
     rules = [opening.rule() for opening in openings]
@@ -83,7 +83,7 @@ def run_policy(
     )
 
 
-def git_policy(run: Run, servers: Sequence[Opening]) -> dict[str, Any]:
+def git_policy(run: Run, servers: Sequence[EgressRule]) -> dict[str, Any]:
     """Return the policy of a run whose code is cloned: its pods reach the site's servers of code."""
     own = {"matchLabels": {labels.RUN: run.id}}
     rules = [server.rule() for server in servers]

@@ -76,5 +76,5 @@ def files(spec: Spec, all_members: Sequence[Member]) -> dict[str, str]:
     return found
 
 
-def _lines(said: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in said)
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -98,7 +98,7 @@ def service(run: Run) -> dict[str, Any]:
 
 
 def ingress(run: Run, address: str, serving: Serving, front: ServiceFrontend) -> dict[str, Any]:
-    """Return the Ingress: the service's own host name, which nobody can choose, and nothing else.
+    """Return the Ingress: the service's own host name, which no one can choose, and nothing else.
 
     ``address`` is the first label of that name.
 

@@ -21,7 +21,7 @@ SSHD = ("/usr/sbin/sshd", "-D", "-e", "-f", f"{SSH}/sshd_config")
 _CLONE = f"""\
 set -eu
 umask 0022
-# git's settings of this clone are nobody else's: the user's own in their home are neither read nor changed.
+# git's settings of this clone are no one else's: the user's own in their home are neither read nor changed.
 HOME=$(mktemp -d)
 export HOME XDG_CONFIG_HOME="$HOME"
 if [ -e {GIT}/key ]; then
@@ -45,13 +45,13 @@ PEERS_WAIT = 600
 _PEERS = f"""\
 set -eu
 end=$(( $(date +%s) + {PEERS_WAIT} ))
-said=
+reply=
 for host in $(cut -d' ' -f1 {hostfile.FOLDER}/hostfile); do
   # Until a worker runs its name does not resolve, and until its sshd listens it refuses: neither is an error yet.
   until error=$(ssh -F {SSH}/ssh_config "$host" true 2>&1 </dev/null); do
     [ "$(date +%s)" -lt "$end" ] || {{ echo "$host did not answer by ssh within {PEERS_WAIT} s: $error" >&2; exit 1; }}
-    [ "$said" = "$host" ] || echo "Waiting for $host to answer by ssh."
-    said=$host
+    [ "$reply" = "$host" ] || echo "Waiting for $host to answer by ssh."
+    reply=$host
     sleep 1
   done
 done

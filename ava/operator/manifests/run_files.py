@@ -21,7 +21,7 @@ def config_map(run: Run, spec: Spec, members: Sequence[Member], owner: User, gro
 
 
 def ssh_secret(run: Run, key: str, public: str, host_key: str, host_public: str) -> dict[str, Any]:
-    """Return the Secret by which the pods of one attempt trust each other and nobody else.
+    """Return the Secret by which the pods of one attempt trust only each other.
 
     ``key`` and ``public`` are the user's pair, ``host_key`` and ``host_public`` that of every pod's sshd, in OpenSSH's format.
     """

@@ -57,15 +57,15 @@ if [ -x /usr/sbin/sshd ]; then
       if (name !~ /^[A-Za-z_][A-Za-z0-9_]*$/ || value ~ /[\\n\\r]/) continue
       if (name ~ /^(HOME|USER|LOGNAME|PWD|OLDPWD|SHLVL|TERM|MAIL|_|SSH_.*)$/) continue
       gsub(/[\\\\"]/, "\\\\\\\\&", value)
-      said = said " \\"" name "=" value "\\""
+      env = env " \\"" name "=" value "\\""
     }}
     # bash reads ~/.bashrc before a command that ssh gives it, unless it is inside another shell: what that prints would
     # end scp -O, rsync and git.
-    print "SetEnv SHLVL=1" said
+    print "SetEnv SHLVL=1" env
   }}' >> "$config"
   while :; do /usr/sbin/sshd -D -e -f "$config"; sleep 2; done &
 else
-  echo "This image has no /usr/sbin/sshd: nobody can come in by ssh." >&2
+  echo "This image has no /usr/sbin/sshd: no ssh access." >&2
 fi
 if [ $# -gt 0 ]; then
   trap - TERM INT

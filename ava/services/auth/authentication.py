@@ -27,7 +27,7 @@ def by_name_and_token(context: Context, name: str, token: str, address: str) -> 
 
 
 def by_session(context: Context, cookie: str | None, address: str) -> Caller:
-    """Return whose session a cookie is; nobody where it is none (any more): login and registration continue."""
+    """Return whose session a cookie is; no one where it is none (any more): login and registration continue."""
     if cookie is None:
         return Caller(address)
     try:

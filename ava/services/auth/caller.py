@@ -39,8 +39,8 @@ class Caller:
     """The principal of a request: which user, from where, by what.
 
     Attributes:
-        user: None: nobody is logged in.
-        kind: ``session`` or ``token``; "" for nobody.
+        user: None: not logged in.
+        kind: ``session`` or ``token``; "" for none.
         secret_id: the session's or token's id.
         scopes: those of the token; None: everything that the user may.
     """
@@ -55,7 +55,7 @@ class Caller:
 
     @property
     def me(self) -> User:
-        """The user; ApiError 401 for nobody."""
+        """The user; ApiError 401 without a login."""
         if self.user is None:
             raise permissions.unauthenticated()
         return self.user

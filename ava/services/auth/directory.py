@@ -13,4 +13,4 @@ class Directory(Protocol):
     """A directory."""
 
     def knows(self, name: str, password: str) -> bool:
-        """Whether the password is that person's; DirectoryDown where it cannot be told."""
+        """Whether the password is that person's; DirectoryDown where it cannot be determined."""

@@ -1,6 +1,6 @@
 """A link by which a person chooses a password: good once, for some days, and only while the account has the password it had then.
 
-Whoever has it is that person to the platform, as with a password.
+Anyone who has it is that person to the platform, as with a password.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _refused() -> ApiError:
             Phrase("This invitation is not valid (any more)."),
             "body.invitation",
             Phrase("one that was used, is too old, or was not made here"),
-            Phrase("an invitation that nobody has used yet"),
+            Phrase("an unused invitation"),
             Phrase("Ask an administrator for another one."),
         ),
     )

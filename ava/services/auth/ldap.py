@@ -50,7 +50,7 @@ class LdapDirectory:
             person = (self._settings.user_dn or "").replace("{name}", escape_rdn(name))
             return self._bind(person, password)
         except LDAPSASLPrepError:
-            # A text that can be nobody's password (RFC 4013).
+            # A text that can be no one's password (RFC 4013).
             return False
         except (LDAPException, OSError) as error:
             raise LdapUnavailable(cause(error)) from None

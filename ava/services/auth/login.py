@@ -19,7 +19,7 @@ from ava.services.context import Context
 
 log = logging.getLogger("ava.api")
 KNOWN = "__Host-ava-known"
-"""Cookie: a browser in which a person has logged in. It lets nobody in."""
+"""Cookie: a browser in which a person has logged in. It lets no user in."""
 DIRECTORY = "ldap"
 """Issuer of the identities of the site's directory, of which there is one."""
 DATABASE = "database"
@@ -149,7 +149,7 @@ def _matched(
     that neither time nor answer tells which of them have an account.
 
     Raises:
-        ApiError: 503 where the directory is away, and nobody's password of the database was given who needs none of it.
+        ApiError: 503 where the directory is away, and no one's password of the database was given who needs none of it.
     """
     if context.directory is None:
         return DATABASE if context.passwords.matches(kept, password) else ""

@@ -143,7 +143,7 @@ def _account(context: Context, identity: Identity, address: str) -> User:
     if not enough:
         registration.check_open(context, address)
     state = UserState.ACTIVE if enough else UserState.PENDING
-    # Nobody knows this password: such an account logs in at the provider alone, until an administrator sets one.
+    # This password is not stored anywhere: such an account logs in at the provider alone, until an administrator sets one.
     hashed = context.passwords.hash(new_secret())
     known = (identity.issuer, identity.subject)
     try:
@@ -196,7 +196,7 @@ def _provider(context: Context) -> Provider:
     if context.provider is None:
         problem = Problem(
             "login-method-disabled",
-            Phrase("Nobody logs in this way here."),
+            Phrase("This login method is disabled."),
             "request",
             Phrase("OpenID Connect"),
             Phrase("name and password"),

@@ -39,7 +39,7 @@ class Passwords:
         self._hasher = PasswordHasher(**(cost or COST))
         self._turn = BoundedSemaphore(AT_ONCE)
         # Verified against where there is no such person, so that the answer takes as long.
-        self._nobody = self._hasher.hash(secrets.token_urlsafe())
+        self._dummy_hash = self._hasher.hash(secrets.token_urlsafe())
 
     def hash(self, password: str) -> str:
         """Return the hash that is kept."""
@@ -50,7 +50,7 @@ class Passwords:
         """Whether a password is that of the kept hash; None (no such person) takes as long and never matches."""
         with self._one():
             try:
-                return self._hasher.verify(kept or self._nobody, password) and kept is not None
+                return self._hasher.verify(kept or self._dummy_hash, password) and kept is not None
             except (VerificationError, InvalidHashError):
                 return False
 

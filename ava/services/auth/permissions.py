@@ -17,17 +17,17 @@ WHO = ("anyone", "user", "owner", "member", "admin")
 
 @cache
 def table() -> Mapping[str, frozenset[str]]:
-    """Return action to who may; ValueError for a word that names nobody."""
+    """Return action to who may; ValueError for a word that names no one."""
     data = cast(
         Mapping[str, list[str]], yaml.safe_load(Path(__file__).with_name("permissions.yml").read_text())
     )
     if wrong := {w for who in data.values() for w in who} - set(WHO):
-        raise ValueError(f"permissions.yml: nobody is called {', '.join(sorted(wrong))}")
+        raise ValueError(f"permissions.yml: unknown: {', '.join(sorted(wrong))}")
     return {action: frozenset(who) for action, who in data.items()}
 
 
 def allowed(action: str, relations: Iterable[str]) -> bool:
-    """Whether somebody who is all these may do it; an unknown action is nobody's."""
+    """Whether somebody who is all these may do it; an unknown action is no one's."""
     return bool(table().get(action, frozenset()) & frozenset(relations))
 
 
@@ -72,7 +72,7 @@ def permit(action: str, relations: Iterable[str], *, what: str, where: str) -> N
             Phrase("Permission denied."),
             where,
             ", ".join(w for w in WHO if w in mine and w != "anyone") or "nobody",
-            Phrase("one of: {names}", names=noun(who)) if who else "nobody may",
+            Phrase("one of: {names}", names=noun(who)) if who else "no caller may",
             Phrase("Ask an administrator."),
         ),
     )

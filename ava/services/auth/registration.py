@@ -15,7 +15,7 @@ def check_open(context: Context, address: str, *, form: bool = False) -> None:
             403,
             Problem(
                 "registration-closed",
-                Phrase("Nobody can register here."),
+                Phrase("Registration is closed."),
                 "request",
                 Phrase("a registration"),
                 Phrase("an account made by an administrator"),

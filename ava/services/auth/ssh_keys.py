@@ -76,7 +76,7 @@ def public(text: str) -> str:
 def _fido(line: str) -> str | None:
     """Return the line of a key of a FIDO device without its comment, as it was; None for what is none.
 
-    The key inside is not the key: with another name it would let nobody in.
+    The key inside is not the key: with another name it would let no one in.
     """
     kind, _, rest = line.partition(" ")
     lengths = _FIDO.get(kind.encode())

@@ -39,7 +39,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Whose lines are wanted. All of it is said by the database, nothing by who asks.
+    """Whose lines are wanted. All of it comes from the database, nothing from the request.
 
     Attributes:
         prefix: what the names of all pods of the run begin with; no other run's do.

@@ -172,7 +172,7 @@ class LiveLogs:
                     timeout=_FOLLOWED,
                 ) as reply:
                     async for line in lines_of(reply.content.iter_any(), pod, self._secrets):
-                        # Kubernetes knows whole seconds: what was told before comes again.
+                        # Kubernetes knows whole seconds: what was reported before comes again.
                         if line.nanoseconds > last:
                             last = max((line.nanoseconds, *line.parts))
                             await lines.put(line)

@@ -1,6 +1,6 @@
 """What an image runs by itself, asked of the site's registry, so that the init process is before that too (K9).
 
-Only registries of the settings are asked: whoever may submit cannot make the platform talk to an address of theirs.
+Only registries of the settings are asked: anyone who may submit cannot make the platform talk to an address of theirs.
 """
 
 from __future__ import annotations
@@ -183,13 +183,13 @@ def resolve_command(spec: Spec, registries: Registries, where: str = "body.spec"
     try:
         own = registries.own(spec.image)
     except KeyError:
-        raise _unsaid(spec, where, f"{spec.image}, whose registry is not one of the site's") from None
+        raise _no_command(spec, where, f"{spec.image}, whose registry is not one of the site's") from None
     except RegistryUnavailable:
         raise away(where) from None
     if own is None:
         raise unknown(spec.image, where)
     if not own.command:
-        raise _unsaid(spec, where, f"{spec.image}, which runs nothing by itself")
+        raise _no_command(spec, where, f"{spec.image}, which runs nothing by itself")
     return spec.model_copy(update={"image": own.image, "command": own.command})
 
 
@@ -254,7 +254,7 @@ def _open(spec: Spec) -> bool:
     return any(not role.command for role in roles)
 
 
-def _unsaid(spec: Spec, where: str, found: str) -> ApiError:
+def _no_command(spec: Spec, where: str, found: str) -> ApiError:
     return ApiError(
         422,
         Problem(

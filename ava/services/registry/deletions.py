@@ -25,7 +25,7 @@ PATIENCE = 5.0
 
 @contextmanager
 def deleting(context: Context, caller: Caller, repository: str) -> Iterator[Callable[[], None]]:
-    """Let nobody start a run of a repository's images inside; what this gives is to be called before each removal."""
+    """Let no one start a run of a repository's images inside; what this gives is to be called before each removal."""
     db, clock, id = context.db, context.clock, secrets.token_hex(16)
     begun = False
 
@@ -53,7 +53,7 @@ def _over(context: Context, caller: Caller, id: str) -> None:
 
 @contextmanager
 def claimed(context: Context, caller: Caller, repository: str | None) -> Iterator[None]:
-    """Let nobody delete an image of a repository while a run of it is started; None: nothing to claim."""
+    """Let no one delete an image of a repository while a run of it is started; None: nothing to claim."""
     if repository is None:
         yield
         return

@@ -126,7 +126,7 @@ def check_room(pushed: PushedImages, owners: Collection[str]) -> None:
     """Return if each of these may push more.
 
     Raises:
-        ApiError: 403 for whose space is used up, 503 where that cannot be known: whoever cannot be counted pushes nothing.
+        ApiError: 403 for whose space is used up, 503 where that cannot be known: anyone who cannot be counted pushes nothing.
     """
     if found := [p for owner in owners for p in full(pushed.account(owner))]:
         raise ApiError(403, *found)
@@ -143,9 +143,7 @@ def full(account: Account) -> list[Problem]:
                 where,
                 Phrase("less free than is kept for the site's own images"),
                 Phrase("room for more"),
-                Phrase(
-                    "Delete images that nobody needs (`ava image delete`): that makes room within minutes."
-                ),
+                Phrase("Delete unused images (`ava image delete`): that makes room within minutes."),
             )
         ]
     if account.countless:

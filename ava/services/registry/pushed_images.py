@@ -39,7 +39,7 @@ def _registry(context: Context, caller: Caller) -> PushedImages:
 
 
 def _may(context: Context, caller: Caller, action: str, owner: str, what: str, where: str) -> None:
-    """Return if the caller may do it with an owner's images; what is neither theirs nor there is told in the same words."""
+    """Return if the caller may do it with an owner's images; what is neither theirs nor there is reported in the same words."""
     kind, _, name = owner.partition("/")
     if kind == USERS:
         authorize(context, caller, action, owner=name, what=what, where=where)
@@ -60,7 +60,7 @@ def list_pushed(context: Context, caller: Caller, query: PushedQuery) -> list[Pu
             422,
             Problem(
                 "owner-twice",
-                Phrase("Not said whose."),
+                Phrase("Both a user and a group given."),
                 "query.group",
                 Phrase("a user too"),
                 Phrase("a user or a group"),
@@ -182,12 +182,12 @@ def _unused(context: Context, caller: Caller, owner: str, image: Image, parts: l
         Phrase("The image is in use."),
         "path.image",
         Phrase("Stop the runs, and delete the definitions or give them another image; then delete it."),
-        found=listed([*(_said(_use(caller, one)) for one in found[:SHOWN]), *more]),
+        found=listed([*(_describe(_use(caller, one)) for one in found[:SHOWN]), *more]),
         wanted=Phrase("an image that no definition and no run that has not finished names"),
     )
 
 
-def _said(use: ImageUseOut) -> str:
+def _describe(use: ImageUseOut) -> str:
     if not use.name:
         return f"a {use.kind} of {use.owner}"
     if use.kind == "run":

@@ -50,7 +50,7 @@ def grant(context: Context, caller: Caller, asked: Collection[str]) -> Granted:
 def owned(repository: str) -> tuple[str, str]:
     """Return whose a repository is: ``("users", NAME)``, ``("groups", GROUP)``, ``("", "")`` for the site's.
 
-    What is no repository, or lies in ``users`` or ``groups`` itself, is nobody's: ``("users", "")``.
+    What is no repository, or lies in ``users`` or ``groups`` itself, is no one's: ``("users", "")``.
     """
     if len(repository) > LONGEST or REPOSITORY.fullmatch(repository) is None:
         return OWNERS[0], ""
@@ -100,11 +100,11 @@ def user_repository(context: Context, caller: Caller, spec: Spec) -> str | None:
 def resolve_user_image(context: Context, caller: Caller, spec: Spec, where: str = "body.spec") -> Spec:
     """Return a definition whose image, where users push such, is the one that is there now, by its digest.
 
-    The run keeps that one, whatever is pushed later; an image that is on a node already is used by whoever names it, so
+    The run keeps that one, whatever is pushed later; an image that is on a node already is used by anyone who names it, so
     this is where it is decided who may run it.
 
     Raises:
-        ApiError: 422 for an image that is not there or not theirs, which is told in the same words; 409 while one of its
+        ApiError: 422 for an image that is not there or not theirs, which is reported in the same words; 409 while one of its
             repository is being deleted; 503 where the registry does not answer.
     """
     if (found := _user_image(context, caller, spec)) is None:

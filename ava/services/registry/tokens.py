@@ -42,11 +42,11 @@ class Signer:
     chain: tuple[str, ...]
 
     def token(self, caller: Caller, granted: Granted, now: datetime) -> str:
-        """Return a token for a user; ApiError 401 for nobody."""
+        """Return a token for a user; ApiError 401 without a login."""
         return self._signed(caller.me.name, granted, now, seconds(granted))
 
     def removal(self, repository: str, now: datetime) -> str:
-        """Return a token by which the API itself, and nobody else, removes from one repository."""
+        """Return a token by which the API itself, and no one else, removes from one repository."""
         return self._signed("", {repository: ("delete",)}, now, PUSHING)
 
     def _signed(self, subject: str, granted: Granted, now: datetime, life: int) -> str:

@@ -1,4 +1,4 @@
-"""What the schedulers last said of their clusters: what can be had now, and what can never fit."""
+"""What the schedulers last reported of their clusters: what is available now, and what can never fit."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class AccessDenied(Exception):
     """A refusal to a gateway, which shows users its own pages.
 
     Attributes:
-        status: 401 nobody, 403 somebody else or a ticket of no use, 404 no such workbench, 409 it does not run.
+        status: 401 no one, 403 somebody else or a ticket of no use, 404 no such workbench, 409 it does not run.
     """
 
     def __init__(self, status: int) -> None:
@@ -58,7 +58,7 @@ class WorkbenchAccess:
         return tickets.cookie(sealer, who)
 
     def find(self, definition: str, cookie: str) -> Place:
-        """Return where the workbench is for its owner; AccessDenied for whoever else asks, and where it does not run."""
+        """Return where the workbench is for its owner; AccessDenied for anyone else who asks, and where it does not run."""
         who = tickets.of_cookie(self.context.sealer, cookie)
         if who.definition != definition:
             raise AccessDenied(403)
@@ -80,7 +80,7 @@ class WorkbenchAccess:
         return [who is not None and (who.session, who.definition) in stay for who in found]
 
     def authorized_keys(self, key: str) -> str:
-        """Return the lines of authorized_keys for a key: what it may reach, and nothing where it is nobody's.
+        """Return the lines of authorized_keys for a key: what it may reach, and nothing where it is unknown.
 
         Every line allows connections to port 22 of workbenches of who has stored the key, by the names of their Services:
         each connection asks again where that is now.

@@ -1,4 +1,4 @@
-"""Stops workbenches in which nobody works, where the site says after how long; first their users are told."""
+"""Stops idle workbenches, where the site says after how long; their users are notified first."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class IdleWatcher:
         self.rule = Rule(timedelta(hours=rule.hours), timedelta(hours=rule.warn_hours))
 
     def run(self, ended: threading.Event) -> None:
-        """Look until the event; what goes wrong is said, and nothing is stopped meanwhile."""
+        """Look until the event; errors are logged, and nothing is stopped meanwhile."""
         while not ended.wait(EVERY):
             try:
                 self.look(self.services.clock())
@@ -71,7 +71,7 @@ class IdleWatcher:
         seen = _fresh(signs, WATCH, now)
         self.db.heartbeats.record(WATCH, now, {"workbenches": len(watched)})
         if not seen or (self._has_jump() and not _fresh(signs, JUMP, now)):
-            # Who was at work meanwhile nobody has seen: the time of all begins again.
+            # Who was at work meanwhile no one has seen: the time of all begins again.
             for run, _ in watched:
                 self.db.workbenches.record_activity(run.definition, now)
             return

@@ -48,7 +48,7 @@ def grow_disk(context: Context, caller: Caller, id: str, body: DiskIn) -> Workbe
 
 
 def exempt_idle(context: Context, caller: Caller, id: str, body: IdleIn) -> WorkbenchOut:
-    """Choose whether a workbench is stopped when nobody has worked in it for as long as the site says."""
+    """Choose whether a workbench is stopped when it has been idle for as long as the site says."""
     one = find_workbench(context, caller, id, "workbenches.exempt")
     with record_change(context, caller, "workbenches.exempt", f"workbench {one.id}", exempt=body.exempt):
         context.db.workbenches.set_idle_exempt(one.id, body.exempt, context.clock())

@@ -13,14 +13,14 @@ from ava.services import users
 from ava.services.auth import sessions
 from ava.services.auth.login import KNOWN
 from ava.web import forms, i18n
-from ava.web.request import FORM_COOKIE, Anybody, PageRequest, Someone, local
+from ava.web.request import FORM_COOKIE, AnyVisit, PageRequest, Someone, local
 
 routes = APIRouter()
 YEAR = 365 * 86400
 
 
 @routes.get("/login")
-def login_page(visit: Anybody) -> Response:
+def login_page(visit: AnyVisit) -> Response:
     """Show the login."""
     if visit.caller.user is not None:
         return visit.go(local(visit.request.query_params.get("next")))
@@ -38,7 +38,7 @@ def _login(visit: PageRequest, following: str, refused: ApiError | None = None) 
 
 
 @routes.post("/login")
-def login(visit: Anybody) -> Response:
+def login(visit: AnyVisit) -> Response:
     """Log in: always a new session, and the former one is ended."""
     form, following = visit.form, local(visit.form.get("next"))
     answer = visit.go(following)
@@ -66,13 +66,13 @@ def logout(visit: Someone) -> Response:
 
 
 @routes.get("/register")
-def register_page(visit: Anybody) -> Response:
+def register_page(visit: AnyVisit) -> Response:
     """Show the registration."""
     return visit.page("register.html", values={})
 
 
 @routes.post("/register")
-def register(visit: Anybody) -> Response:
+def register(visit: AnyVisit) -> Response:
     """Ask for an account."""
     form = visit.form
     try:
@@ -88,13 +88,13 @@ def register(visit: Anybody) -> Response:
 
 
 @routes.get("/invitation")
-def invitation_page(visit: Anybody) -> Response:
+def invitation_page(visit: AnyVisit) -> Response:
     """Show where an invited person chooses a password; the invitation itself stays in the browser until it is sent."""
     return visit.page("invitation.html", values={})
 
 
 @routes.post("/invitation")
-def use_invitation(visit: Anybody) -> Response:
+def use_invitation(visit: AnyVisit) -> Response:
     """Use an invitation."""
     form = visit.form
     try:
@@ -109,7 +109,7 @@ def use_invitation(visit: Anybody) -> Response:
 
 
 @routes.post("/language")
-def language(visit: Anybody) -> Response:
+def language(visit: AnyVisit) -> Response:
     """Choose the language of this browser."""
     wanted = visit.form.get("language", "")
     answer = visit.go(local(visit.form.get("next")))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from ava.web import assets
-from ava.web.request import Anybody
+from ava.web.request import AnyVisit
 
 routes = APIRouter()
 
 
 @routes.get("/client")
-def client_page(visit: Anybody) -> Response:
+def client_page(visit: AnyVisit) -> Response:
     """Show how the command line is installed."""
     found = assets.client_wheel()
     return visit.page(

@@ -13,7 +13,7 @@ routes = APIRouter()
 
 @routes.get("/nodes")
 def nodes(visit: Someone) -> Response:
-    """Show what can be had now (A-SC8)."""
+    """Show what is available now (A-SC8)."""
     report = show_cluster(visit.context, visit.caller)
     template = "nodes_part.html" if visit.partial else "nodes.html"
     return visit.page(

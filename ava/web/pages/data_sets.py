@@ -22,14 +22,14 @@ FILES = (
     "data-set-in-use", "file-there", "folder-not-empty", "not-allowed", "not-found", "path-invalid", "storage-unavailable",
     "storage-full", "too-many-requests", "too-many-uploads", "upload-busy",
 )  # fmt: skip
-"""Problems that files have, which the page's scripts are told of."""
+"""Problems of files, passed to the page's scripts."""
 
 
 def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
     asked = visit.request.query_params
-    everybody = asked.get("all") == "1"
+    all_users = asked.get("all") == "1"
     query = forms.as_model(
-        DataSetsQuery, {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
+        DataSetsQuery, {"all": all_users, "limit": PAGE, "after": asked.get("after") or None}
     )
     found = data_sets.list_data_sets(visit.context, visit.caller, query)
     return visit.page(
@@ -38,7 +38,7 @@ def _list(visit: PageRequest, refused: ApiError | None = None) -> Response:
         data_sets=found.items,
         next=found.next,
         first=not query.after,
-        everybody=everybody,
+        all_users=all_users,
         states={one.id: state(one) for one in found.items},
         several=len(data_source_form.offered(visit.context, visit.caller)) > 1,
         values=visit.form,
@@ -145,7 +145,7 @@ def check(visit: Someone) -> Response:
 
 def _show(visit: PageRequest, id: str, refused: ApiError | None = None) -> Response:
     one = data_sets.show_data_set(visit.context, visit.caller, id)
-    # Who only reads it is not told who else does, nor of whose runs it is in use.
+    # A reader does not see who else reads it, nor of whose runs it is in use.
     changes = "data-sets.change"
     whole = one.owner == visit.caller.me.name or visit.caller.me.admin
     if whole:

@@ -1,4 +1,4 @@
-"""The first page: what my groups have and may still get, what can be had now, what of mine is at work."""
+"""The first page: what my groups have and may still get, what is available now, what of mine is at work."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from ava.web.request import PageRequest, Someone
 routes = APIRouter()
 KINDS = {plural: kind for kind, plural in labels.PLURALS.items()}
 LATER = frozenset({"field-missing"})
-"""Codes of problems that an unfinished form has anyway: they are told when it is sent."""
+"""Codes of problems that an unfinished form has anyway: they are reported when it is sent."""
 
 
 def _like(visit: PageRequest, kind: str) -> str:
@@ -88,11 +88,11 @@ def _chosen(visit: PageRequest, values: Any, field: str) -> list[str]:
     return str(values.get(field, "")).split()
 
 
-def _options(visit: PageRequest, told: ClusterOut) -> dict[str, Any]:
+def _options(visit: PageRequest, cluster_out: ClusterOut) -> dict[str, Any]:
     """Return what the form's lists offer, pairs of value and text; each begins with leaving it to the platform."""
     say = visit.words
-    nodes = [n for n in sorted_nodes(told.nodes) if n.open]
-    models = [m for m in by_model(told.nodes) if m.name]
+    nodes = [n for n in sorted_nodes(cluster_out.nodes) if n.open]
+    models = [m for m in by_model(cluster_out.nodes) if m.name]
     stored = sorted(visit.context.db.keys.list(visit.caller.me.name, "deploy"))
     return {
         "queues_options": [(q.name, q.name) for q in queues.list_queues(visit.context, visit.caller)],
@@ -101,7 +101,7 @@ def _options(visit: PageRequest, told: ClusterOut) -> dict[str, Any]:
             *((m.name, say("%(name)s (%(n)s free)", name=m.name, n=m.free)) for m in models),
         ],
         "node_options": [("", say("the best fitting one")), *((n.name, _room(visit, n)) for n in nodes)],
-        "cluster_options": [(name, name) for name in told.clusters] + [("any", say("any"))],
+        "cluster_options": [(name, name) for name in cluster_out.clusters] + [("any", say("any"))],
         "deploy_options": [("", say("none")), *((name, name) for name in stored)],
         "policy_options": [(code, say(text)) for code, text in labels.POLICIES.items()],
     }

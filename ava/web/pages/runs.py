@@ -31,9 +31,9 @@ def list_runs(visit: Someone) -> Response:
     """Show a page of runs."""
     asked = visit.request.query_params
     chosen: dict[str, Any] = {name: asked[name] for name in FILTERS if asked.get(name)}
-    everybody = asked.get("all") == "1"
+    all_users = asked.get("all") == "1"
     query = forms.as_model(
-        RunsQuery, chosen | {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
+        RunsQuery, chosen | {"all": all_users, "limit": PAGE, "after": asked.get("after") or None}
     )
     found = runs.list_runs(visit.context, visit.caller, query)
     return visit.page(
@@ -41,7 +41,7 @@ def list_runs(visit: Someone) -> Response:
         runs=found.items,
         next=found.next,
         chosen=chosen,
-        everybody=everybody,
+        all_users=all_users,
         first=not query.after,
     )
 

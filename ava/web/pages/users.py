@@ -150,7 +150,7 @@ def change(name: Ref, visit: Someone) -> Response:
 
 @routes.post("/admin/users/{name}/delete")
 def delete(name: Ref, visit: Someone) -> Response:
-    """Remove an account that nobody has approved."""
+    """Remove an account that was not approved."""
     users.remove_user(visit.context, visit.caller, name)
     return visit.go("/admin/users?state=pending", done="deleted")
 

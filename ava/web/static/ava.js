@@ -28,20 +28,20 @@ document.addEventListener("click", (event) => {
   }
   const copy = event.target.closest("[data-copy]");
   if (copy) {
-    const said = copy.textContent;
+    const label = copy.textContent;
     navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent).then(() => {
       copy.textContent = copy.dataset.copied;
-      setTimeout(() => (copy.textContent = said), 2000);
+      setTimeout(() => (copy.textContent = label), 2000);
     });
   }
 });
 
-// A part that cannot be had leaves what is there; the next try may work. A log-out elsewhere leads to the login.
+// A part that is not available leaves what is there; the next try may work. A log-out elsewhere leads to the login.
 document.addEventListener("htmx:responseError", (event) => {
   if (event.detail.xhr.status === 404) location.reload();
 });
 
-// What is said beside a field marks it, for eyes and for screen readers.
+// An error beside a field marks it, for eyes and for screen readers.
 document.addEventListener("htmx:afterSettle", () => {
   for (const error of document.querySelectorAll(".field > .error")) {
     const wrong = error.textContent.trim() !== "";
@@ -73,7 +73,7 @@ named(document);
 document.addEventListener("htmx:load", (event) => named(event.target));
 document.addEventListener("ava:table", (event) => named(event.target));
 
-// An invitation comes behind the #, which browsers send to nobody, and does not stay in the address.
+// An invitation comes behind the #, which browsers send to no one, and does not stay in the address.
 const invited = document.querySelector("[data-from-address]");
 if (invited && location.hash.length > 1) {
   invited.value = location.hash.slice(1);

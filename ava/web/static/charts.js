@@ -77,9 +77,9 @@
     try {
       const answer = await fetch(`/runs/${section.dataset.run}/charts`, { headers: { accept: "application/json" } });
       if (!answer.ok) throw new Error(String(answer.status));
-      const told = await answer.json();
-      draw(told.charts);
-      if (told.live) setTimeout(ask, 15000);
+      const data = await answer.json();
+      draw(data.charts);
+      if (data.live) setTimeout(ask, 15000);
     } catch (error) {
       if (!plots.length) note(section.dataset.fail);
       setTimeout(ask, 30000);

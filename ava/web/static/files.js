@@ -30,7 +30,7 @@
   }
 
   // What a problem document says, in the page's language where that has words for it.
-  function told(text, status) {
+  function errorText(text, status) {
     if (status === 401) return say.logged_out;
     try {
       const [problem] = JSON.parse(text).problems;
@@ -51,7 +51,7 @@
     }
     if (answer.ok) return answer;
     const text = await answer.text();
-    throw Object.assign(new Error(told(text, answer.status)), { status: answer.status, body: text });
+    throw Object.assign(new Error(errorText(text, answer.status)), { status: answer.status, body: text });
   }
 
   // The folder that is shown stands in the address, percent-encoded as the interface says it: a reload shows it again.
@@ -164,6 +164,6 @@
   window.addEventListener("hashchange", () => show());
   section.addEventListener("changed", () => show(after));
   // What sends files works with the same words, the same folder and the same way of asking.
-  window.avaFiles = { section, say, told, ask, folder, plain, make, size, here };
+  window.avaFiles = { section, say, errorText, ask, folder, plain, make, size, here };
   show();
 })();

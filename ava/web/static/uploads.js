@@ -5,7 +5,7 @@
 (() => {
   const files = window.avaFiles;
   if (!files || !files.section.querySelector("[data-send]")) return;
-  const { section, say, told, ask, folder, plain, make, size, here } = files;
+  const { section, say, errorText, ask, folder, plain, make, size, here } = files;
   const PIECE = 32 * 2 ** 20;
   const WAITS = [1000, 3000, 5000, 10000, 20000, 30000];
   const list = section.querySelector(".uploads");
@@ -53,7 +53,7 @@
     sending = null;
     const response = error.originalResponse;
     const status = response ? response.getStatus() : error.status || 0;
-    const text = response ? told(response.getBody(), status) : error.status ? error.message : say.cut;
+    const text = response ? errorText(response.getBody(), status) : error.status ? error.message : say.cut;
     const there = status === 409 && (response ? response.getBody() : error.body || "").includes('"file-there"');
     const again = there
       ? button(say.replace, () => start(Object.assign(one, { replace: true })))
@@ -121,7 +121,7 @@
       chunkSize: PIECE,
       retryDelays: WAITS,
       headers: { "x-csrf-token": section.dataset.csrf },
-      metadata: { filename: one.said, replace: one.replace ? "1" : "0" },
+      metadata: { filename: one.target, replace: one.replace ? "1" : "0" },
       fingerprint: async () => one.mark,
       onBeforeRequest(request) {
         if (one.replace) request.setHeader("Upload-Replace", "1");
@@ -162,9 +162,9 @@
       const below = folder().split("/").filter(Boolean);
       const path = [...below.map(plain), ...names].join("/");
       // The interface takes a path as it says one, percent-encoded.
-      const said = [...below, ...names.map(encodeURIComponent)].join("/");
+      const target = [...below, ...names.map(encodeURIComponent)].join("/");
       for (const left of list.querySelectorAll("[data-left]")) if (left.dataset.left === mark(path, file)) left.remove();
-      start({ file, said, mark: mark(path, file), row: line(path), replace: false });
+      start({ file, target, mark: mark(path, file), row: line(path), replace: false });
     }
   }
 

@@ -37,7 +37,7 @@ def make(place, wanted="", now=None):
         raise BackupError("%s is not the primary: backups are made there" % place["name"])
     with place.alone("backup"):
         now = now or time.time()
-        # As long as it has not ended well, the last try failed: one that is killed is told too.
+        # As long as it has not ended well, the last try failed: one that is killed is reported too.
         place.remember("backup", {"failed_at": int(now)})
         backups = place.backups()
         current = int(place.sql("SELECT timeline_id FROM pg_control_checkpoint()")[0])

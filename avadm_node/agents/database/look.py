@@ -97,7 +97,7 @@ def look(place, now=None, complain=print):
         place.remember("since", {"at": since})
     report = {"looked_timestamp_seconds": int(now)}
     verified = place.remembered("verify")
-    # Each node tells what it verified itself, whoever is the primary now; alerts take the newest of all.
+    # Each node reports what it verified itself, whichever is the primary now; alerts take the newest of all.
     report["verified_timestamp_seconds"] = verified.get("good_at", since)
     report["verify_failed"] = 0 if verified.get("good", True) else 1
     for name, key in (("verify_seconds", "seconds"), ("verify_lag_seconds", "lag_s")):
@@ -128,12 +128,12 @@ def look(place, now=None, complain=print):
     return why
 
 
-def tell(folder, told):
-    """Write the file for node_exporter; nobody is told while its folder is not there."""
+def tell(folder, values):
+    """Write the file for node_exporter; no one is informed while its folder is not there."""
     if not os.path.isdir(folder):
         return
     lines = []
-    for name, value in sorted(told.items()):
+    for name, value in sorted(values.items()):
         full = "avadm_database_" + name
         lines += ["# HELP %s %s" % (full, ABOUT[name]), "# TYPE %s gauge" % full, "%s %d" % (full, value)]
     write(os.path.join(folder, "avadm-database.prom"), "\n".join(lines) + "\n", 0o644)

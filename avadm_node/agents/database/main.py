@@ -39,7 +39,7 @@ def asked(argv):
 
 
 def done(place, given):
-    """Do what is asked; return what is told of it."""
+    """Do what is asked; return what is reported of it."""
     if given.verb == "backup":
         return backup.make(place, given.kind or "")
     if given.verb == "list":

@@ -128,7 +128,7 @@ def promote(place, server):
 
 
 def archived(place, server, seconds=ARCHIVED_S):
-    """Wait until the new history is in the archive: without it nobody could follow it from there."""
+    """Wait until the new history is in the archive: without it no one could follow it from there."""
     server.sql("SELECT pg_switch_wal()")
     end = time.monotonic() + seconds
     while True:

@@ -7,7 +7,7 @@ import time
 from .place import BackupError
 
 LAST = re.compile(r"(?:last completed transaction was at log|recovery stopping [^\n]*,) time ([^\n]+)")
-# Not what it tells whoever comes too early or too late.
+# Not what it tells anyone who comes too early or too late.
 ENDED = re.compile(r"(?:FATAL|PANIC):\s+((?!\s|the database system is)[^\n]+)")
 RECOVERED = ("restore_command", "recovery_target_time", "recovery_target_action", "recovery_target")
 """What pgbackrest writes into postgresql.auto.conf; a server that was left with it would stop there again."""
@@ -19,7 +19,7 @@ def clear(place, *folders):
 
 
 STOPPED, DOWN = "shutdown at recovery target", "database system is shut down"
-"""What its log says where it stopped as it was told to; and that it is down."""
+"""What its log shows where it stopped at its target; and that it is down."""
 GRACE_S = 15
 
 
@@ -79,7 +79,7 @@ class Scratch:
         ] + list(words)
 
     def start(self, timeout, more=""):
-        """Start it; it is through its recovery when this returns, or has stopped where it was told to.
+        """Start it; it is through its recovery when this returns, or has stopped at its target.
 
         Args:
             timeout: seconds.
@@ -92,7 +92,7 @@ class Scratch:
             BackupError: it did not start; with what its log says.
         """
         conf = "-c config_file=%s %s" % (os.path.join(self.run, "conf"), more)
-        # pgbackrest takes WAL only of the folder that it knows; what the server starts is told that it is this one.
+        # pgbackrest takes WAL only of the folder that it knows; what the server starts gets this folder instead.
         known = ["env", "PGBACKREST_PG1_PATH=" + self.folder]
         try:
             self.place.as_postgres(
@@ -103,10 +103,10 @@ class Scratch:
         begun = time.monotonic()
         while time.monotonic() < begun + timeout:
             if self.place.call(self.argv("status"), 30, None, "postgres")[0] != 0:
-                reply = self.said()
+                reply = self.log_text()
                 if STOPPED in reply and DOWN in reply:
                     return False
-                # At first it has told nobody yet that it runs.
+                # At first it has not reported yet that it runs.
                 if DOWN in reply or self.ended() or time.monotonic() > begun + GRACE_S:
                     raise BackupError(
                         "the restored server ended: %s" % (self.ended() or "its log says nothing")
@@ -133,19 +133,19 @@ class Scratch:
         for name in RECOVERED:
             self.sql("ALTER SYSTEM RESET %s" % name)
 
-    def said(self):
+    def log_text(self):
         """Return its log."""
         # As its owner: what lies in a folder of postgres' may be a link to what is root's.
         return self.place.call(["cat", self.log], 30, None, "postgres")[1]
 
     def ended(self):
         """Return the last words of its log that say why it ended."""
-        found = ENDED.findall(self.said())
+        found = ENDED.findall(self.log_text())
         return "; ".join(found[-2:])
 
     def last(self):
         """Return when the last change was made that was replayed, as PostgreSQL's log says; "" where there was none."""
-        found = LAST.findall(self.said())
+        found = LAST.findall(self.log_text())
         return found[-1].strip() if found else ""
 
     def remove(self):

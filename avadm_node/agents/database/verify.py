@@ -61,7 +61,7 @@ def facts(sql, rows):
 
     Args:
         sql: callable(text, database) -> lines.
-        rows: COUNTED, or ESTIMATED (-1 where nobody has estimated them yet).
+        rows: COUNTED, or ESTIMATED (-1 where no one has estimated them yet).
     """
     found = {}
     for database in sql(DATABASES, "postgres"):
@@ -94,12 +94,12 @@ def compared(restored, living):
 
 
 def verify(place, anywhere=False, say=print):
-    """Verify the newest backup on a standby, and return what was found; it is remembered and told as metrics.
+    """Verify the newest backup on a standby, and return what was found; it is remembered and reported as metrics.
 
     Args:
         place: this node.
         anywhere: whether the primary may do it too, at low priority.
-        say: is told each step.
+        say: called with each step.
 
     Returns:
         good, wrong (in words), seconds, lag_s, label.

@@ -21,10 +21,10 @@ from .patterns import normalised
 
 LAG_S = 15
 """Seconds that a line may take to arrive and still be counted."""
-TOLD_S = 3600
-"""Seconds for which a new pattern is told."""
-TOLD = 20
-"""New patterns that are told by name at most; the rest are a number."""
+NEW_SECONDS = 3600
+"""Seconds for which a new pattern is reported."""
+MAX_NAMED = 20
+"""New patterns that are reported by name at most; the rest are a number."""
 KEPT = 5000
 """Patterns that are remembered at most; the ones not seen for the longest go first."""
 LINES = 5000
@@ -125,7 +125,7 @@ class Watch:
     Args:
         state: what the last run left; {} at first.
         now: seconds.
-        learning_s: seconds after the first run in which no pattern is told.
+        learning_s: seconds after the first run in which no pattern is reported.
         pattern_s: seconds without being seen after which a pattern is new again.
     """
 
@@ -169,8 +169,8 @@ class Watch:
             known["last"] = self.now
 
     def new(self):
-        """Return the patterns that are told now, the newest first."""
-        fresh = [p for p in self.patterns.values() if p["told"] and self.now - p["first"] < TOLD_S]
+        """Return the patterns that are reported now, the newest first."""
+        fresh = [p for p in self.patterns.values() if p["told"] and self.now - p["first"] < NEW_SECONDS]
         return sorted(fresh, key=lambda p: (-p["first"], p["component"], p["pattern"]))
 
 
@@ -188,7 +188,7 @@ def series(name, type_, about, rows):
     return out
 
 
-def told(watch, troubles, facts, up):
+def metrics_text(watch, troubles, facts, up):
     """Return the whole text for the exporter.
 
     Args:
@@ -202,7 +202,7 @@ def told(watch, troubles, facts, up):
         for (host, component, severity), value in sorted(watch.totals.items())
     ]
     new = watch.new()
-    named = [{k: p[k] for k in ("host", "component", "pattern")} for p in new[:TOLD]]
+    named = [{k: p[k] for k in ("host", "component", "pattern")} for p in new[:MAX_NAMED]]
     out = series("avadm_log_store_up", "gauge", "Whether the store answers.", [({}, int(up))])
     out += series("avadm_log_lines_total", "counter", "Lines by severity class.", totals)
     out += series(
@@ -229,7 +229,7 @@ FACTS = {
 
 
 def facts_of(text):
-    """Return what is told of the store from its own metrics, summed over labels."""
+    """Return the series of the store from its own metrics, summed over labels."""
     found = {}
     for line in text.split("\n"):
         match = re.match(r"(\w+)(?:\{.*\})? (\S+)$", line)
@@ -240,7 +240,7 @@ def facts_of(text):
 
 
 def look(store, watch, troubles):
-    """Ask the store all that is told; return (lines of troubles, facts of the store); StoreError."""
+    """Ask the store all that is reported; return (lines of troubles, facts of the store); StoreError."""
     facts = facts_of(store.get("/metrics"))
     window = between(watch.until, watch.now - LAG_S)
     severities = ",".join(sorted(CLASS))
@@ -299,8 +299,8 @@ def main():
     except StoreError as error:
         # What was counted stays, and the next run counts from where the last good one ended.
         print(error, file=sys.stderr)
-        write(config["out"], told(Watch(state, now, *seconds), {}, {}, False), 0o644)
+        write(config["out"], metrics_text(Watch(state, now, *seconds), {}, {}, False), 0o644)
         return 1
     write(config["state"], json.dumps(watch.state()), 0o600)
-    write(config["out"], told(watch, found, facts, True), 0o644)
+    write(config["out"], metrics_text(watch, found, facts, True), 0o644)
     return 0

@@ -2,7 +2,7 @@
 
 REPOSITORIES, MANIFESTS, TAGS, LAYERS = 1000, 5000, 10000, 50000
 MANIFEST_BYTES = 64 * 2**20
-"""What is counted of one owner at most, so that nobody keeps others waiting by what they have pushed."""
+"""What is counted of one owner at most, so that no user delays others by what they have pushed."""
 
 
 class Countless(Exception):
@@ -12,8 +12,8 @@ class Countless(Exception):
 class Account:
     """What is counted of an owner.
 
-    A layer counts once, in however many images it is, and whoever else has it too: what somebody else pushes or removes
-    changes nobody's account. What no manifest names (layers of a push that was cut off) counts until it is collected.
+    A layer counts once, in however many images it is, even if other owners have it too: what somebody else pushes or removes
+    changes no one's account. What no manifest names (layers of a push that was cut off) counts until it is collected.
 
     Attributes:
         used: bytes of images and of what is being sent or was.

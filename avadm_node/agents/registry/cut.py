@@ -72,7 +72,7 @@ def away(root, upload):
 
 
 def empty(root, now):
-    """Give back the bytes of what was moved away, and remove it once nobody can write to it any more."""
+    """Give back the bytes of what was moved away, and remove it once no one can write to it any more."""
     place = os.path.join(root, AWAY)
     for name in folders(place):
         moved = os.path.join(place, name)

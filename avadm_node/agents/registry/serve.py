@@ -32,7 +32,7 @@ def settings(path):
 
 
 def answer(storage, limits, percent, owner):
-    """Return what is told of an owner."""
+    """Return the usage of an owner."""
     account = Account(storage, owner)
     return {
         "owner": owner,
@@ -50,7 +50,7 @@ class Secured(Server):
 
     def __init__(self, address, handler, context):
         Server.__init__(self, address, handler)
-        # The handshake belongs to the connection's own thread: one that says nothing keeps nobody else waiting.
+        # The handshake belongs to the connection's own thread: one that says nothing does not delay others.
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def handle_error(self, request, client_address):
@@ -64,8 +64,8 @@ def handler(storage, limits, percent, client):
     """Return the class that answers; ``client`` is the common name of who may ask."""
     counting, kept = threading.Lock(), {}
 
-    def told(owner):
-        """Return what is told of an owner; the same again for twice as long as the processor took to count it.
+    def usage_of(owner):
+        """Return the usage of an owner; the same again for twice as long as the processor took to count it.
 
         One at a time: many questions at once are no reason for many readers of the disk, nor for a processor's whole time.
         """
@@ -100,7 +100,7 @@ def handler(storage, limits, percent, client):
                 self.say(404, {"error": "no owner"})
             else:
                 try:
-                    found = self.told(owner)
+                    found = self.usage_of(owner)
                 except (OSError, ValueError, KeyError, TypeError) as error:
                     sys.stderr.write("%s: %s\n" % (owner, error))
                     self.say(503, {"error": "the storage cannot be read"})
@@ -119,7 +119,7 @@ def handler(storage, limits, percent, client):
         def log_message(self, format_, *args):
             """Say nothing of each question."""
 
-    Answer.told = staticmethod(told)
+    Answer.usage_of = staticmethod(usage_of)
     return Answer
 
 

@@ -30,7 +30,7 @@ def due(storage, limits, least):
 def tidy(storage):
     """Remove links to layers that no manifest of their repository names, and what is left of deleted manifests and of uploads.
 
-    Nobody writes meanwhile, and the collection has been. Links are kept where a manifest cannot be read, or names nothing: it
+    There are no writes meanwhile, after the collection. Links are kept where a manifest cannot be read, or names nothing: it
     may name them.
     """
     removed = 0
@@ -66,7 +66,7 @@ def main():
     from .serve import settings
 
     report = settings(given.settings)
-    # Where the disk is short, any byte is worth it: nobody can push anyway.
+    # Where the disk is short, any byte is worth it: no one can push anyway.
     least = given.least if room(given.storage, int(report["room_percent"])) else 1
     why = due(Storage(given.storage), report["limits"], least)
     print(why or "nothing to collect")

@@ -25,7 +25,7 @@ class VolumeError(Exception):
 
 
 class NotYet(VolumeError):
-    """Nothing is wrong: what is to be done waits for something, and nobody needs to be told."""
+    """Nothing is wrong: what is to be done waits for something, and no notification is needed."""
 
 
 class Kind:

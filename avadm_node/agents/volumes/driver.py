@@ -2,7 +2,7 @@
 
 usage: volume init | mount FOLDER OPTIONS | unmount FOLDER
 
-It mounts what the provisioner made, and cannot format anything: where no ext4 is found, or it cannot be told what is
+It mounts what the provisioner made, and cannot format anything: where no ext4 is found, or it is unknown what is
 there, the mount is refused, and the pod's events say why (K1).
 """
 
@@ -84,7 +84,7 @@ class Driver:
         return point
 
     def fill(self, path, point, mount):
-        """Have a file system be as large as its file, which may have grown while nobody used it.
+        """Have a file system be as large as its file, which may have grown while no one used it.
 
         The kernel does that to one that is mounted, and a crash does it no harm; where it may not (resize2fs wants
         CAP_SYS_RESOURCE then) it is done before the mount. One that cannot grow stays as it is.

@@ -1,7 +1,7 @@
 """Whether a node suits a pod that waits: as much of the scheduler's judgement as choosing a place for its volume needs.
 
 Kubernetes 1.9 cannot make a volume where the pod will be (that came with 1.11): a volume on a node's own disk binds
-the pod to that node, so whoever makes it looks first whether the pod could run there.
+the pod to that node, so anyone who makes it looks first whether the pod could run there.
 """
 
 from .common import VolumeError, bytes_of

@@ -50,5 +50,5 @@ def make_filesystem(path, run=run):
     if found:
         raise VolumeError("%s is not proven blank: it %s; nothing was written" % (path, "; ".join(found)))
     must(MKFS + [path], WRITE_S, run)
-    # Its root belongs to whoever the pod runs as, like the folders of cephfs.
+    # Its root belongs to the user that the pod runs as, like the folders of cephfs.
     must(["debugfs", "-w", "-R", "set_inode_field / mode 040777", path], WRITE_S, run)

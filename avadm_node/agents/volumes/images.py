@@ -13,7 +13,7 @@ SNAPSHOT_OF = "avadm.io/clone-of-snapshot"
 SNAPSHOT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*@(?!pvc-)[A-Za-z0-9_][A-Za-z0-9_.-]*")
 """Both are plain names; snapshots pvc-… are made for clones, and go with them."""
 KEPT = "avadm-protected-"
-"""Metadata of an image, with a snapshot's name after it: it was protected for a clone, and nobody wanted that before."""
+"""Metadata of an image, with a snapshot's name after it: it was protected for a clone, and no one wanted that before."""
 NODE_LABEL = "avadm.io/rbd"
 FEATURES = ("layering", "exclusive-lock")
 """What the kernel's client of 4.18 knows, and what volumes need."""
@@ -94,7 +94,7 @@ class Rbd(Kind):
         return kept["options"]["image"]
 
     def see_that_it_may(self, claim, snap, modes, source):
-        """Raise VolumeError unless a claim may be made of a snapshot: whoever reads one reads somebody else's image."""
+        """Raise VolumeError unless a claim may be made of a snapshot: anyone who reads one reads somebody else's image."""
         if not self.trusted or claim["metadata"]["namespace"] != self.trusted:
             raise VolumeError("claims of this namespace may not name snapshots (%s)" % SNAPSHOT_OF)
         if modes != {READERS} or source:
@@ -177,7 +177,7 @@ class Rbd(Kind):
                 self.remove_image(name)
 
     def remove_image(self, image):
-        """Remove an image, its snapshots that nobody needs, and the snapshot that it was cloned from."""
+        """Remove an image, its snapshots that no one needs, and the snapshot that it was cloned from."""
         rbd, spec = self.images.rbd, self.images.spec(image)
         there = self.images.watchers(image)
         if there:

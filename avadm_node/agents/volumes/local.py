@@ -13,7 +13,7 @@ from .images import DRIVER, flex
 
 CHOSEN = "avadm.io/local-node"
 SIZE = "avadm.io/size"
-"""Annotation of a claim: what its volume is to grow to, while it is in use too. Kubernetes 1.9 lets nobody change a claim's own
+"""Annotation of a claim: what its volume is to grow to, while it is in use too. Kubernetes 1.9 lets no one change a claim's own
 size."""
 HOSTNAME = "kubernetes.io/hostname"
 SPREAD_S = 4
@@ -79,7 +79,7 @@ class Local(Kind):
         return flex(options), {"key": HOSTNAME, "operator": "In", "values": [self.node]}
 
     def refusal(self, text):
-        """Return an error that is told to people by the first few nodes alone, not by hundreds."""
+        """Return an error that is reported to people by the first few nodes alone, not by hundreds."""
         return VolumeError(text) if self.tells else NotYet(text)
 
     def see_that_it_is_ours(self, claim, size):
@@ -162,7 +162,7 @@ class Local(Kind):
         """
         asked = claim["metadata"]["annotations"][SIZE]
         size, path = -(-bytes_of(asked) // MIB) * MIB, self.path(name)
-        # Nobody mounts it or lets it go meanwhile.
+        # No client mounts it or lets it go meanwhile.
         with self.alone(name):
             self.extend(path, size)
             self.grown[name] = asked

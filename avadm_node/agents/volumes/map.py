@@ -85,7 +85,7 @@ class Images:
 
     @contextmanager
     def opened(self, image):
-        """Give the path of an image that nobody else has open, mapped for writing until the end of the block."""
+        """Give the path of an image that no other client has open, mapped for writing until the end of the block."""
         path = self.claim(image)
         try:
             yield path

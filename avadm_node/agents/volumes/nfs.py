@@ -19,7 +19,7 @@ NAME = re.compile(r"nfs-[0-9a-f]{32}")
 SERVER = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 PATH = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9._-]*)+")
 OPTIONS = "ro,soft,timeo=100,retrans=2,retry=0,nolock,nosuid,nodev"
-"""A request is given up after 10 + 20 + 30 s, a mount at once; nothing there gives rights, and nobody locks."""
+"""A request is given up after 10 + 20 + 30 s, a mount at once; nothing there gives rights, and no one locks."""
 MOUNT_S, LOOK_S, DETACH_S = 60, 10, 30
 MISSES, PERIOD_S = 3, 5
 LAYERS = 8

@@ -1,7 +1,7 @@
 """Keeps pods' volumes off a node whose cephfs is not mounted.
 
-The folder below the mount point is made immutable: while nothing is mounted there, nobody writes to the node's own
-disk by mistake, not even the container engine, which makes folders that it is told to hand to a container. The node's
+The folder below the mount point is made immutable: while nothing is mounted there, no one writes to the node's own
+disk by mistake, not even the container engine, which makes folders that it is to mount into a container. The node's
 label says whether the file system is mounted and answers; volumes ask for that label. Further labels say what else this
 node can mount, and an annotation what room it has for local volumes and how large those are that it has. Python 3.5 or later.
 """
@@ -39,7 +39,7 @@ fi
 
 
 def guard(mount):
-    """Make the folder below the mount point immutable; the mounts that this needs are seen by nobody else."""
+    """Make the folder below the mount point immutable; the mounts that this needs are seen by no one else."""
     subprocess.check_call(["unshare", "--mount", "sh", "-c", GUARD, "guard", mount])
 
 
@@ -94,20 +94,20 @@ def local_volumes(folder, capacity):
         print("%s: %s" % (folder, os.strerror(error.errno)), flush=True)
         return json.dumps({"free": 0, "volumes": {}})
     free, there = max(0, capacity - used) // MIB, disk.f_bavail * disk.f_frsize // MIB
-    # What others write on that disk changes all the time: it is told in whole GiB.
+    # What others write on that disk changes all the time: it is reported in whole GiB.
     free = free if free <= there else there // GIB_MIB * GIB_MIB
     return json.dumps({"free": free, "volumes": found}, sort_keys=True)
 
 
-class Told:
-    """What the node has told, so that it is told again when it changes, and from time to time."""
+class ChangeReporter:
+    """What the node has reported, so that it is reported again when it changes, and from time to time."""
 
     def __init__(self, tell, clock=time.monotonic):
         self.tell, self.clock = tell, clock
         self.last, self.at = None, 0.0
 
     def see(self, now):
-        """Tell what is so now, unless that is known; what could not be told is told at the next look."""
+        """Tell what is so now, unless that is known; what could not be reported is reported at the next look."""
         if now != self.last or self.clock() - self.at > REPEAT_S:
             self.last, self.at = (now, self.clock()) if self.tell(now) else (None, self.at)
 
@@ -133,13 +133,13 @@ def main():
         print("%s is %smounted" % (mount, "" if there else "not "), flush=True)
         return label(args.node, args.kubeconfig, there, args.labels)
 
-    def tell_local(said):
-        return note("annotate", args.node, args.kubeconfig, ["%s=%s" % (LOCAL, said)])
+    def tell_local(value):
+        return note("annotate", args.node, args.kubeconfig, ["%s=%s" % (LOCAL, value)])
 
     if args.nfs:
         watch = Watch(Nfs((), Driver.alone), log=lambda text: print(text, flush=True))
         threading.Thread(target=watch.always, daemon=True).start()
-    cephfs, local = Told(tell_mount), Told(tell_local)
+    cephfs, local = ChangeReporter(tell_mount), ChangeReporter(tell_local)
     while True:
         look(lambda: cephfs.see(mounted(mount)))
         if args.local:

@@ -36,7 +36,7 @@ class Provisioner:
     def __init__(self, api, kinds, clock=time.monotonic, log=print):
         self.api, self.clock, self.log = api, clock, log
         self.kinds = {kind.provisioner: kind for kind in kinds}
-        self.seen, self.told = {}, {}
+        self.seen, self.reported = {}, {}
 
     def round(self):
         """Serve what is to be served; return after how many seconds to look again."""
@@ -59,7 +59,7 @@ class Provisioner:
                 self.log("%s: %s: %s" % (name, type(error).__name__, error))
         now = self.clock()
         self.seen = {name: self.seen.get(name, now) for name in work}
-        self.told = {name: report for name, report in self.told.items() if name in work}
+        self.reported = {name: report for name, report in self.reported.items() if name in work}
         again = [RESYNC_S]
         for name in sorted(work):
             kind, action, about = work[name]
@@ -93,8 +93,8 @@ class Provisioner:
         try:
             action(kind, about)
         except NotYet as error:
-            if self.told.get(name) != str(error):
-                self.told[name] = str(error)
+            if self.reported.get(name) != str(error):
+                self.reported[name] = str(error)
                 self.log("%s: waits: %s" % (name, error))
             return False
         except (ApiError, VolumeError, OSError) as error:
@@ -108,8 +108,8 @@ class Provisioner:
 
     def failed(self, name, kind, about, text):
         """Tell a failure once."""
-        if self.told.get(name) != text:
-            self.told[name] = text
+        if self.reported.get(name) != text:
+            self.reported[name] = text
             self.log("%s: %s" % (name, text))
             self.event(kind, about, text)
 
@@ -209,7 +209,7 @@ class Provisioner:
         try:
             self.api.call("POST", "/api/v1/namespaces/%s/events" % space, event)
         except ApiError as error:
-            self.log("an event could not be told: %s" % error)
+            self.log("an event could not be reported: %s" % error)
 
 
 def follow(api, path, concerns, changed):

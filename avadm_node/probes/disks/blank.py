@@ -16,7 +16,7 @@ MIN_BYTES = 5 << 30  # the least that bluestore makes sense on
 
 
 def probe(machine, device, min_bytes=MIN_BYTES, writable=False, own=False):
-    """Prove that a resolved device is blank and nobody's; the reasons against it are noted on the device.
+    """Prove that a resolved device is blank and unclaimed; the reasons against it are noted on the device.
 
     Args:
         machine: machine.Machine.

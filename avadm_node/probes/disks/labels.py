@@ -23,7 +23,7 @@ TAGS = re.compile(b"tags\\s*=\\s*\\[([^\\]]*)\\]")
 def marks(machine, device):
     """Return {"osds": [{id, fsid, cluster}], "unread": text}: what of ceph is on a disk and on its partitions.
 
-    An id or a cluster that cannot be told is None; ``unread`` says what is ceph's and does not say which OSD's, or "".
+    An id or a cluster that cannot be determined is None; ``unread`` says what is ceph's and does not say which OSD's, or "".
     """
     found, unread = {}, []
     handle = machine.open(device.real, os.O_RDONLY)

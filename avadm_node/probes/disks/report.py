@@ -114,7 +114,7 @@ def stable(links, number):
 
 
 def content(machine, device):
-    """Return what is written on a disk, as far as it can be told without claiming it."""
+    """Return what is written on a disk, as far as it can be determined without claiming it."""
     try:
         _length, found = ownership.signatures(machine, device.real)
     except (IOError, OSError, ValueError, TypeError) as error:

@@ -1,5 +1,5 @@
 # Runs on nodes: python 2.7 and 3.
-"""Erases a disk that nobody uses, for `avadm disk zap`: the only code of avadm that does such a thing.
+"""Erases an unused disk, for `avadm disk zap`: the only code of avadm that does such a thing.
 
 No role and no playbook comes here. What is in use is refused; what is overwritten is exactly what
 blank reads when it proves a device blank, and the places where libblkid finds anything.
@@ -30,7 +30,7 @@ TRIES = 10  # udev looks at a device that was written, which takes it for a mome
 def look(given, machine=None):
     """Return {"reasons", "osds", "unread"}: what forbids that a disk is erased, and of which OSDs there is anything on it.
 
-    Nothing is touched. The OSDs are those of labels; whoever asks has to ask the cluster for them.
+    Nothing is touched. The OSDs are those of labels; anyone who asks has to ask the cluster for them.
 
     Args:
         given: mapping with approval (what names the disk), numbers, bytes and serial, as they were shown.
@@ -71,7 +71,7 @@ def found(machine, given):
 
 
 def unstacked(machine, device):
-    """It is a whole disk, and no device lies on it or on a partition of it; partitions that nobody uses may go."""
+    """It is a whole disk, and no device lies on it or on a partition of it; unused partitions may go."""
     base = "/sys/dev/block/" + device.number
     names = machine.entries(base)
     if "partition" in names:

@@ -63,12 +63,12 @@ def answers(names):
 class Cluster(object):
     """The cluster; each method named as a kind returns the value of one item of that kind."""
 
-    def __init__(self, said, secret):
-        self.said, self.secret = said, secret
+    def __init__(self, dump, secret):
+        self.dump, self.secret = dump, secret
 
     def pool(self, name):
-        rules = dict((r["rule_id"], r["rule_name"]) for r in self.said["rules"])
-        for p in self.said["pools"]["pools"]:
+        rules = dict((r["rule_id"], r["rule_name"]) for r in self.dump["rules"])
+        for p in self.dump["pools"]["pools"]:
             if p["pool_name"] == name:
                 return "size %d, min_size %d, pg_num %d, autoscale %s, rule %s, for %s" % (
                     p["size"],
@@ -81,19 +81,19 @@ class Cluster(object):
         return "!absent"
 
     def rule(self, name):
-        found = [r for r in self.said["rules"] if r["rule_name"] == name]
+        found = [r for r in self.dump["rules"] if r["rule_name"] == name]
         return "steps " + self.digest(found[0]["steps"]) if found else "!absent"
 
     def entity(self, name):
-        for one in self.said["auth"]["auth_dump"]:
+        for one in self.dump["auth"]["auth_dump"]:
             if one["entity"] == name:
                 caps = ", ".join("%s '%s'" % pair for pair in sorted(one.get("caps", {}).items()))
                 return "key %s, caps %s" % (self.secret(one["key"].encode()), caps)
         return "!absent"
 
     def fs(self, name):
-        names = dict((p["pool"], p["pool_name"]) for p in self.said["pools"]["pools"])
-        for one in self.said["fs"]["filesystems"]:
+        names = dict((p["pool"], p["pool_name"]) for p in self.dump["pools"]["pools"])
+        for one in self.dump["fs"]["filesystems"]:
             m = one["mdsmap"]
             if m["fs_name"] == name:
                 return "metadata %s, data %s, max_mds %s, standbys %s" % (
@@ -105,25 +105,25 @@ class Cluster(object):
         return "!absent"
 
     def mgr(self, _):
-        return " ".join(sorted(self.said["mgr"]["enabled_modules"]))
+        return " ".join(sorted(self.dump["mgr"]["enabled_modules"]))
 
     def crush(self, _):
         keep = ("id", "name", "type", "crush_weight", "children", "reweight", "device_class")
-        nodes = [dict((k, n[k]) for k in keep if k in n) for n in self.said["tree"]["nodes"]]
+        nodes = [dict((k, n[k]) for k in keep if k in n) for n in self.dump["tree"]["nodes"]]
         for n in nodes:
             n["children"] = sorted(n.get("children", []))
         nodes.sort(key=lambda n: n["id"])
         osds = sum(n["type"] == "osd" for n in nodes)
-        return "%d OSDs, %s" % (osds, self.digest([nodes, len(self.said["tree"].get("stray", []))]))
+        return "%d OSDs, %s" % (osds, self.digest([nodes, len(self.dump["tree"].get("stray", []))]))
 
     def config(self, _):
-        rows = sorted((c["section"], c.get("mask", ""), c["name"], c["value"]) for c in self.said["config"])
+        rows = sorted((c["section"], c.get("mask", ""), c["name"], c["value"]) for c in self.dump["config"])
         return "%d options, %s" % (len(rows), self.digest(rows))
 
     def health(self, rest):
         """Wrong where the cluster lacks what phases need, as avadm_ceph_wait judges; other warnings are named only."""
         osds, _, tolerate = rest.partition(" ")
-        status = self.said["status"]
+        status = self.dump["status"]
         osdmap = status["osdmap"].get("osdmap", status["osdmap"])
         wrong, warnings = [], []
         for code, check in sorted(status["health"].get("checks", {}).items()):

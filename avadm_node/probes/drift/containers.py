@@ -90,10 +90,10 @@ class Containers(object):
         program, found = "/usr/local/sbin/avadm-etcd", []
         try:
             call(program, "ctl", "--user", "avadm-nobody:-", "get", "avadm")
-            return "!it asks nobody who he is"
+            return "!authentication is off"
         except IOError as error:
             if "authentication is not enabled" in str(error):
-                return "!it asks nobody who he is"
+                return "!authentication is off"
             if "authentication failed" not in str(error):
                 raise
         for kind in ("user", "role"):

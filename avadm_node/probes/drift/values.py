@@ -205,7 +205,7 @@ class Node(ObjectStore, Containers):
             if not match:
                 continue
             try:
-                found.append(match.groups() + (admin_socket.said(path, "config show", 10),))
+                found.append(match.groups() + (admin_socket.query(path, "config show", 10),))
             except (OSError, IOError, ValueError, struct.error):
                 continue  # left behind by a daemon that is gone
         return found
@@ -232,7 +232,7 @@ def monotonic():
 
 
 def values(params):
-    """Return each item's value; what cannot be told says why."""
+    """Return each item's value; what cannot be determined says why."""
     found = {}
     items = [item.split(" ", 1) for item in params["items"]]
     wanted = set(name for item in items for name in NEEDS.get(item[0], ()))
@@ -241,7 +241,7 @@ def values(params):
         trouble = None
         cluster = Cluster(answers(sorted(wanted)) if wanted else {}, node.secret)
     except Exception as error:
-        trouble = "!cannot be told: %s: %s" % (type(error).__name__, error)
+        trouble = "!unknown: %s: %s" % (type(error).__name__, error)
     for item in items:
         name = " ".join(item)
         try:
@@ -249,5 +249,5 @@ def values(params):
             source = None if trouble else cluster if kind in NEEDS else node
             found[name] = trouble or getattr(source, kind)(item[1] if len(item) > 1 else "")
         except Exception as error:
-            found[name] = "!cannot be told: %s: %s" % (type(error).__name__, error)
+            found[name] = "!unknown: %s: %s" % (type(error).__name__, error)
     return found

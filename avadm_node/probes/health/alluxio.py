@@ -71,7 +71,7 @@ def cache_hdfs(params):
 
 
 def deaf(server, seconds=5):
-    """Why nobody takes a connection at HOST:PORT; "" where somebody does."""
+    """Why no one takes a connection at HOST:PORT; "" where somebody does."""
     host, _, port = server.rpartition(":")
     try:
         socket.create_connection((host, int(port)), seconds).close()

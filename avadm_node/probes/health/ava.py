@@ -34,7 +34,7 @@ def ava(params):
 
 
 def leases(space, names):
-    """Lease to its holder and how often it was renewed; None where nobody ever held it."""
+    """Lease to its holder and how often it was renewed; None where it was never held."""
     found = {}
     for one in listed(space + "/configmaps"):
         text = (one["metadata"].get("annotations") or {}).get("ava.io/leader")
@@ -65,7 +65,7 @@ def way_in(told):
 
 
 GPU = "nvidia.com/gpu"
-MOST = 20  # rows that are told
+MOST = 20  # rows that are reported
 FIELDS = ("gpu", "cpu", "memory")
 DRIFT = " UNION ALL ".join(
     "SELECT '%(kind)s ' || s.name, '%(field)s', s.used_%(field)s, coalesce(sum(c.%(field)s), 0) FROM %(table)s s "

@@ -92,7 +92,7 @@ def addresses(_):
 
 
 def kernel(_):
-    """Kernel's version, whether another inotify instance can be had, how many are in use, files that may be open."""
+    """Kernel's version, whether another inotify instance is available, how many are in use, files that may be open."""
     library = ctypes.CDLL(None, use_errno=True)
     handle = library.inotify_init()
     reason = "" if handle >= 0 else os.strerror(ctypes.get_errno())
@@ -180,7 +180,7 @@ def journal(params):
     out = must(argv + ["--since=@%d" % (time.time() - params["window"])], 30)
     found = {}
     known = [(name, re.compile(pattern, re.I)) for name, pattern in sorted(params["patterns"].items())]
-    # What sudo and this very probe were told is no trouble, though it may name one.
+    # The command lines of sudo and this very probe is no trouble, though it may name one.
     report = re.compile(r"^\S+ \S+ (sudo|sshd|python\S*|ansible\S*)(\[\d+\])?:")
     for line in out.split("\n"):
         for name, pattern in known:

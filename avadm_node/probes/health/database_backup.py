@@ -8,7 +8,7 @@ from .system import LONG_LINE
 
 
 def database_backup(params):
-    """What this node told last of PostgreSQL's backups: its metrics, and what the last verification found to be wrong."""
+    """What this node reported last of PostgreSQL's backups: its metrics, and what the last verification found to be wrong."""
     values, wrong = {}, []
     try:
         with open(params["backup"]["metrics"] + "/avadm-database.prom") as source:

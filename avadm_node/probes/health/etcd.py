@@ -18,7 +18,7 @@ KEPT += ("process_start_time_seconds",)
 
 
 def etcd(_):
-    """A member: its metrics twice, so that what happens now is told from what has ever happened; members, alarms, snapshots."""
+    """A member: its metrics twice, so that current events are distinguished from past ones; members, alarms, snapshots."""
     first = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
     time.sleep(3)
     then = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)

@@ -9,7 +9,7 @@ import time
 from .kubectl import kubectl, listed, moment
 from .system import LONG_LINE, Failed, fetch, slurp
 
-POD_FIELDS = 300  # troubled pods that are told
+POD_FIELDS = 300  # troubled pods that are reported
 WAITING = 120  # seconds after which a pod that does not run, or has not ended after its grace period, is worth telling
 SETTLING = 10  # seconds of a new pod that tell of nothing: in a rollout a container may fail once before what it needs is there
 
@@ -31,7 +31,7 @@ def servers(params):
 
 
 def haproxy(_):
-    """Seconds after which haproxy ends a connection on which nothing is said: of clients and of servers."""
+    """Seconds after which haproxy ends a connection on which nothing is stated: of clients and of servers."""
     text = slurp("/etc/haproxy/haproxy.cfg")
     if text is None:
         return {}
@@ -68,7 +68,7 @@ def kubernetes(params):
 
 
 def admission(_):
-    """What the API is told to ask before it takes an object: our webhooks, our policy of pods, namespaces passed over."""
+    """What the API server asks before it admits an object: our webhooks, our policy of pods, namespaces passed over."""
     hooks = "/apis/admissionregistration.k8s.io/v1beta1/validatingwebhookconfigurations"
     passed = "/api/v1/namespaces?labelSelector=avadm.io%2Fadmission%3Dnone"
     found = [o for o in listed(hooks) if o["metadata"]["name"] == "avadm-admission"]

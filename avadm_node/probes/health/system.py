@@ -16,7 +16,7 @@ class Failed(Exception):
 
 
 def slurp(path):
-    """Return a file's text, None where it cannot be had."""
+    """Return a file's text, None where it is not available."""
     try:
         with open(path) as source:
             text = source.read()

@@ -5,7 +5,7 @@ kubectl 1.9 evicts; what it does not do well is done here, before and after (its
 - It cordons first and then refuses, and names pods without their namespace. Here nothing is cordoned where it would refuse.
 - A node that could not be cordoned is an exit status of 0. Here the node is read afterwards.
 - Static pods, and local data of pods that stay, are refused like those that go. Here only what would be lost is.
-- While a budget keeps a pod it says nothing. Here it is asked for a short while only, and what is left is told.
+- While a budget keeps a pod it says nothing. Here it is asked for a short while only, and what is left is reported.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -50,7 +50,7 @@ def stays(pod):
 
 
 def without_controller(pod):
-    """Return whether nobody would make this pod again elsewhere; one that is done needs nobody."""
+    """Return whether no one would make this pod again elsewhere; one that is done needs no one."""
     return not controller(pod) and pod["status"].get("phase") not in ("Succeeded", "Failed")
 
 
@@ -157,7 +157,7 @@ class Drain(object):
         deadline, gone = self.clock() + seconds, set()
         going, staying = self.pods()
         if self.refused(going):
-            return self.told(going, gone, self.cordoned())
+            return self.result(going, gone, self.cordoned())
         ours = self.cordon(True)
         if ours:  # what came meanwhile
             going, staying = self.pods()
@@ -172,7 +172,7 @@ class Drain(object):
             self.undo(ours, gone)
             raise
         undone = bool(self.refused(going)) and self.undo(ours, gone)
-        return self.told(going, gone, not undone)
+        return self.result(going, gone, not undone)
 
     def undo(self, ours, gone):
         """Let pods come again where it was us who kept them off, and none had to go; return whether they may."""
@@ -193,7 +193,7 @@ class Drain(object):
             raise DrainError("kubectl drain: %s" % (err or out).strip()[-600:])
         return self.pods()
 
-    def told(self, left, gone, cordoned):
+    def result(self, left, gone, cordoned):
         """Return the answer of drain()."""
         refused = self.refused(left)
         budgets = self.budgets() if left and not refused else []

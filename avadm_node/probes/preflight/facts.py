@@ -42,7 +42,7 @@ def proof(given):
 
 
 def collect(params):
-    """Return the facts that are wanted; one that cannot be had is None, and ``errors`` has the reason.
+    """Return the facts that are wanted; one that is not available is None, and ``errors`` has the reason.
 
     Args:
         params: packages, proxy (may hold a password), sources, keys, devices, ports, own, names, peers, ssh_port, time,

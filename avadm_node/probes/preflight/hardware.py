@@ -11,7 +11,7 @@ from .system import slurp
 
 
 def drives():
-    """Disks of this machine: name, GiB, whether they spin (null: not told)."""
+    """Disks of this machine: name, GiB, whether they spin (null: not reported)."""
     found = []
     for name in sorted(os.listdir("/sys/block")):
         base = "/sys/block/%s/" % name
@@ -24,7 +24,7 @@ def drives():
 
 
 def interfaces():
-    """The network interfaces that are hardware: name and speed in Mbit/s (null: no link, or not told)."""
+    """The network interfaces that are hardware: name and speed in Mbit/s (null: no link, or not reported)."""
     found = []
     for path in sorted(glob.glob("/sys/class/net/*/device")):
         name = path.split("/")[4]

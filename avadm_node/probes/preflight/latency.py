@@ -21,7 +21,7 @@ PAUSE = 0.01  # seconds between two rounds
 FULL = 3  # times that a full frame is tried: one lost packet proves nothing
 PATIENCE = 0.5  # seconds that each of them may take
 ECHO_HEADERS = 28  # bytes of IPv4 and ICMP headers
-IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: do not fragment, whatever the path is said to take
+IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: do not fragment, whatever the known path MTU
 SOL_RAW, ICMP_FILTER = 255, 1  # linux/icmp.h
 
 

@@ -17,7 +17,7 @@ def quad(value):
 
 
 def nics(addresses):
-    """The interface of each address: name, prefix length, MAC, MTU, speed in Mbit/s (null: not told), duplex."""
+    """The interface of each address: name, prefix length, MAC, MTU, speed in Mbit/s (null: not reported), duplex."""
     links = []
     for line in open("/proc/net/route").read().splitlines()[1:]:
         name, target, gateway, _, _, _, _, mask = line.split()[:8]

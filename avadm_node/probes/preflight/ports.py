@@ -17,7 +17,7 @@ def listening(ports):
                 words = line.split()
                 address, _, port = words[1].rpartition(":")
                 port = int(port, 16)
-                # A node's own name service on loopback (127.0.0.53) is in nobody's way.
+                # A node's own name service on loopback (127.0.0.53) is in no one's way.
                 if words[3] == "0A" and port in ports and not (port == 53 and address.endswith("7F")):
                     sockets["socket:[%s]" % words[9]] = port
     found = dict((str(port), []) for port in sockets.values())

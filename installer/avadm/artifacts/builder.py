@@ -11,14 +11,14 @@ from pathlib import Path
 
 from avadm.artifacts import golang, images, maven, npm, patching, tarball
 from avadm.artifacts import recipe as r
-from avadm.artifacts.commands import NOT_FOUND, Commands, Done
+from avadm.artifacts.commands import NOT_FOUND, Commands, CompletedCommand
 from avadm.artifacts.golang import no_program
 from avadm.artifacts.manifest import Artifact
 from avadm.artifacts.python_steps import PythonSteps
 from avadm.errors import AvadmError
 from avadm.quantity import quantity
 
-# Nobody reads manuals in a container, and the package lists are old by then.
+# No one reads manuals in a container, and the package lists are old by then.
 SLIM = (
     '--aptopt=Acquire::Languages "none"',
     "--dpkgopt=path-exclude=/usr/share/man/*",
@@ -38,7 +38,7 @@ class Builder:
         work: an empty folder to work in.
         out: folder for the finished files.
         log: file for everything that programs say.
-        tell: told what is being done.
+        tell: called with what is being done.
         others: artifact to its folder in the cache, of those that this one needs.
         environment: variables of all programs, such as those of a proxy.
     """
@@ -56,7 +56,7 @@ class Builder:
         """Carry out all steps and return the Go release that was used ("" for none).
 
         Raises:
-            AvadmError: a step failed; the finding names it and what was said last.
+            AvadmError: a step failed; the finding names it and its last output.
         """
         recipe = r.load(self.artifact.folder)
         env = golang.environment(recipe.toolchain)
@@ -73,7 +73,7 @@ class Builder:
         """Make sure that Go is there, and of the release that the recipe names."""
         done = self._run("ask Go's release", ("go", "env", "GOVERSION"), self.log.parent, env)
         if (found := done.stdout.strip()) != wanted:
-            raise AvadmError(no_program("go", found or " ".join(done.said)))
+            raise AvadmError(no_program("go", found or " ".join(done.stderr_lines)))
 
     def _step(self, action: object, env: Mapping[str, str]) -> None:
         match action:
@@ -263,7 +263,7 @@ class Builder:
             return text
         return f"{head}={','.join((self.artifact.folder / name).read_text(encoding='utf-8').split())}"
 
-    def _run(self, title: str, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Done:
+    def _run(self, title: str, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> CompletedCommand:
         self.tell(title)
         done = self.commands.run(
             argv,
@@ -273,10 +273,10 @@ class Builder:
             heard=lambda s: self.tell(f"{title}: {s}"),
         )
         if done.rc == NOT_FOUND:
-            raise AvadmError(no_program(argv[0], " ".join(done.said)))
+            raise AvadmError(no_program(argv[0], " ".join(done.stderr_lines)))
         if done.rc != 0:
             # Maven complains on its standard output.
-            report = done.said[-3:] or [s for s in done.stdout.splitlines() if "ERROR" in s][:3]
+            report = done.stderr_lines[-3:] or [s for s in done.stdout.splitlines() if "ERROR" in s][:3]
             raise self._failed(title, " / ".join(report) or f"exit status {done.rc}", "exit status 0")
         return done
 

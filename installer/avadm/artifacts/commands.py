@@ -18,12 +18,12 @@ KEPT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CompletedCommand:
     """A finished command: its exit status (127: no such program), standard output, and last lines of the rest."""
 
     rc: int
     stdout: str = ""
-    said: tuple[str, ...] = ()
+    stderr_lines: tuple[str, ...] = ()
 
 
 class Commands(Protocol):
@@ -37,7 +37,7 @@ class Commands(Protocol):
         env: Mapping[str, str],
         log: Path,
         heard: Callable[[str], None] = lambda line: None,
-    ) -> Done:
+    ) -> CompletedCommand:
         """Run a command to its end; ``heard`` gets each line of its standard error. Never raises for what it does."""
 
 
@@ -61,7 +61,7 @@ class LocalCommands:
         env: Mapping[str, str],
         log: Path,
         heard: Callable[[str], None] = lambda line: None,
-    ) -> Done:
+    ) -> CompletedCommand:
         """See Commands.run; Stopped where ``stop`` was called meanwhile."""
         messages: list[str] = []
         with log.open("a", encoding="utf-8") as out:
@@ -84,7 +84,9 @@ class LocalCommands:
                     )
                     self._running.add(child.pid)
             except FileNotFoundError as error:
-                return Done(NOT_FOUND, said=(f"{error.filename}: no such program or folder",))
+                return CompletedCommand(
+                    NOT_FOUND, stderr_lines=(f"{error.filename}: no such program or folder",)
+                )
             try:
                 stdout: list[str] = []
                 assert child.stdout is not None and child.stderr is not None  # noqa: S101 - both are pipes
@@ -103,7 +105,7 @@ class LocalCommands:
                     self._running.discard(child.pid)
         if self._stopped:
             raise Stopped
-        return Done(rc, "".join(stdout), tuple(messages))
+        return CompletedCommand(rc, "".join(stdout), tuple(messages))
 
     def stop(self) -> None:
         """End what runs; nothing more is started."""

@@ -25,7 +25,7 @@ class _Data(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Wanted(_Data):
+class ExpectedFile(_Data):
     """One file of an artifact.
 
     Attributes:
@@ -68,7 +68,7 @@ class Artifact(_Data):
     name: str
     title: str
     version: str
-    files: dict[str, Wanted]
+    files: dict[str, ExpectedFile]
     needs: tuple[str, ...] = ()
     upstream: dict[str, Download] = {}
     recipe: str = ""

@@ -1,6 +1,6 @@
 """Jars from Maven's central repository: one pinned pom, one mirror, and a list of every jar's sha256.
 
-``python -m avadm.artifacts.maven NAME`` fetches the jars of an artifact and writes that list again, for whoever changes its pom.
+``python -m avadm.artifacts.maven NAME`` fetches the jars of an artifact and writes that list again, for changes of its pom.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def central(maven: Path, user: Path | None = None) -> str:
     """Return the address that this machine's Maven asks for the central repository.
 
     That is the mirror of the user's or the machine's settings.xml, or what Maven itself was made with. Poms of some artifacts
-    name other repositories: with this one as the mirror of all, nobody else is asked.
+    name other repositories: with this one as the mirror of all, no one else is asked.
 
     Args:
         maven: Maven's folder.

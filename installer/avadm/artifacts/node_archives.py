@@ -42,7 +42,7 @@ def ours(artifact: str) -> bool:
 
 
 def variables(artifact: str, folder: Path | None = None) -> dict[str, Any]:
-    """Return what roles are told of a program, as of an artifact, and where a node has it; it is in the cache then.
+    """Return the variables of a program, as of an artifact, and its path on a node; it is in the cache then.
 
     Args:
         artifact: ``avadm-node-NAME``.

@@ -22,7 +22,7 @@ from avadm.findings import Finding
 
 Source = Literal["build", "upstream"]
 Tell = Callable[[str, str], None]
-"""Told the artifact and what is done with it."""
+"""Called with the artifact and the current step."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class ArtifactProvider:
     Attributes:
         store: the cache.
         source: how they are had.
-        tell: told what is done.
+        tell: called with what is done.
         commands: runs programs.
         checksums: sha256 by address, for what is fetched.
         again: whether what is there is recreated.
@@ -75,7 +75,7 @@ class ArtifactProvider:
         """Have one artifact in the cache; return its record where it had to be made.
 
         Raises:
-            AvadmError: it cannot be had, or the cache cannot be written.
+            AvadmError: it is not available, or the cache cannot be written.
         """
         if self.source == "build" and artifact.needs:
             self.tell(artifact.name, f"waiting for {', '.join(artifact.needs)}")
@@ -155,10 +155,12 @@ class ArtifactProvider:
                 findings.append(_not(artifact, name, "is not there", "", "a file"))
             elif wanted.says:
                 done = self.commands.run((str(out / name), *wanted.ask), cwd=out, env={}, log=log)
-                answer = [line for line in (*done.stdout.splitlines(), *done.said) if wanted.says in line]
+                answer = [
+                    line for line in (*done.stdout.splitlines(), *done.stderr_lines) if wanted.says in line
+                ]
                 if not answer:
                     found = (
-                        " / ".join((*done.stdout.splitlines()[:3], *done.said[:3]))
+                        " / ".join((*done.stdout.splitlines()[:3], *done.stderr_lines[:3]))
                         or f"exit status {done.rc}"
                     )
                     findings.append(_not(artifact, name, "does not say its version", found, wanted.says))

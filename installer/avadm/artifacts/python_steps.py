@@ -12,12 +12,12 @@ from pathlib import Path
 from avadm import paths
 from avadm.artifacts import recipe as r
 from avadm.artifacts import wheels
-from avadm.artifacts.commands import Done
+from avadm.artifacts.commands import CompletedCommand
 from avadm.artifacts.golang import no_program
 from avadm.artifacts.manifest import Artifact, content, files_of
 from avadm.errors import AvadmError
 
-Run = Callable[[str, Sequence[str], Path, Mapping[str, str]], Done]
+Run = Callable[[str, Sequence[str], Path, Mapping[str, str]], CompletedCommand]
 Failed = Callable[[str, str, str], AvadmError]
 _ENV = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 """Sets are written in the order of their hashes: with a seed of its own each run would give other bytes."""
@@ -30,7 +30,7 @@ class PythonSteps:
     Attributes:
         artifact: what is built.
         work: the folder to work in.
-        tell: told what is being done.
+        tell: called with what is being done.
         run: runs a program, or raises AvadmError.
         failed: makes the error of a step: title, found, wanted.
     """

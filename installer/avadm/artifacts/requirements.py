@@ -1,4 +1,4 @@
-"""Which artifacts a site needs, what roles are told of them, and what is missing."""
+"""Which artifacts a site needs, their variables for roles, and what is missing."""
 
 from __future__ import annotations
 

@@ -36,13 +36,13 @@ class ArtifactState(StrEnum):
     ABSENT = "absent"
 
 
-class Kept(BaseModel):
+class CachedFile(BaseModel):
     """One file of an artifact in the cache.
 
     Attributes:
         sha256: its checksum.
         size: bytes.
-        reported: what the program said when asked its version.
+        reported: what the program reported when asked its version.
         image: ``NAME:TAG`` of a container image that it is.
         image_id: that image's ``sha256:…``, as an engine tells it.
     """
@@ -79,7 +79,7 @@ class Record(BaseModel):
     toolchain: str = ""
     made: str
     seconds: float
-    files: dict[str, Kept]
+    files: dict[str, CachedFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class ArtifactStore:
         return wrong
 
     def variables(self, artifact: Artifact) -> dict[str, Any] | None:
-        """Return what roles are told of an artifact; None where the cache has it not, or damaged."""
+        """Return the variables of an artifact; None where the cache has it not, or damaged."""
         record = self.record(artifact)
         if record is None or self.state(artifact) in (ArtifactState.ABSENT, ArtifactState.DAMAGED):
             return None
@@ -199,11 +199,11 @@ class ArtifactStore:
                 old.with_name(f"{old.name}.log").unlink(missing_ok=True)
 
 
-def keep(folder: Path, reported: dict[str, str]) -> dict[str, Kept]:
+def keep(folder: Path, reported: dict[str, str]) -> dict[str, CachedFile]:
     """Return what is kept of each file of a folder."""
     found = {}
     for path in sorted(p for p in folder.iterdir() if p.name != RECORD):
-        kept = Kept(sha256=sha256(path), size=path.stat().st_size, reported=reported.get(path.name, ""))
+        kept = CachedFile(sha256=sha256(path), size=path.stat().st_size, reported=reported.get(path.name, ""))
         image = images.read(path) if path.suffix == ".tar" else None
         found[path.name] = (
             kept.model_copy(update={"image": image.name, "image_id": image.id}) if image else kept

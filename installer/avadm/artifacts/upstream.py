@@ -53,11 +53,11 @@ def fetch(
         artifact: what is fetched.
         checksums: sha256 by address, for what the manifest has none of.
         out: folder for the files.
-        tell: told what is being done.
+        tell: called with what is being done.
         opener: opens an address.
 
     Raises:
-        AvadmError: all that is without a checksum, or the first that could not be had as it should be.
+        AvadmError: all that is without a checksum, or the first that was not available as it should be.
     """
     missing = [n for n in artifact.files if n not in artifact.upstream]
     if missing:

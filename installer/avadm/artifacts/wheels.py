@@ -26,7 +26,7 @@ _PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;]+)")
 
 
 class WheelError(Exception):
-    """The packages cannot be had; the text is for people."""
+    """The packages are not available; the text is for people."""
 
 
 def python(version: str) -> str | None:
@@ -56,7 +56,7 @@ def install(program: str, version: str, listed: Path, target: Path) -> tuple[str
 
 
 def compiled(program: str, root: Path) -> tuple[str, ...]:
-    """Return the command that compiles all below a container's root, so that nobody does it at each start."""
+    """Return the command that compiles all below a container's root, so that no one does it at each start."""
     return (
         *(program, "-m", "compileall", "-q", "-f", "-j", "1", "--invalidation-mode", "unchecked-hash"),
         *("-s", str(root), "-p", "/", str(root)),

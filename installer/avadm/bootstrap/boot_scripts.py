@@ -13,7 +13,7 @@ UNITS = (
 )  # fmt: skip
 """What names of services that serve others begin with."""
 
-# Whether an argument has had its effect already, whoever saw to it.
+# Whether an argument is already in effect, for whatever reason.
 _EFFECTIVE = """
 effective() {
   case "$1" in

@@ -21,7 +21,7 @@ class Offer:
     Attributes:
         target: the node.
         key: the host key to pin, or None with trouble.
-        vouched: the site file gives this very key, so nobody need confirm it.
+        vouched: the site file gives this very key, so no one need confirm it.
         pinned: it was pinned before.
         trouble: why the node's key cannot be taken.
     """

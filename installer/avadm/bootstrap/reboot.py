@@ -20,7 +20,7 @@ OWN_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BootState:
     """How a node is booted: the boot's id, arguments without effect, arguments that were given, what serves others."""
 
     boot: str
@@ -29,7 +29,7 @@ class Seen:
     serves: list[str]
 
     @classmethod
-    def of(cls, result: Result) -> Seen | None:
+    def of(cls, result: Result) -> BootState | None:
         """Return what the script has printed; None where it did not get so far."""
         lines = [line.split(" ", 1) for line in result.stdout.splitlines() if " " in line]
 
@@ -59,7 +59,7 @@ def reboot(job: BootstrapTask, targets: Sequence[Target], reports: dict[str, Nod
     own = OWN_BOOT.read_text(encoding="ascii").strip() if OWN_BOOT.exists() else ""
     waiting = []
     for target in concerned:
-        report, seen = reports[target.node], Seen.of(answers[target.node])
+        report, seen = reports[target.node], BootState.of(answers[target.node])
         if seen is None:
             reply = answers[target.node]
             report.fail(
@@ -85,7 +85,7 @@ def reboot(job: BootstrapTask, targets: Sequence[Target], reports: dict[str, Nod
             return
 
 
-def _may(job: BootstrapTask, target: Target, seen: Seen, own: str, report: NodeReport) -> bool:
+def _may(job: BootstrapTask, target: Target, seen: BootState, own: str, report: NodeReport) -> bool:
     """Return whether a node may be rebooted; where not, its report has the reason."""
     lacks = " ".join(seen.lacks)
     by_hand = f"Drain it if it runs pods, add {lacks} to GRUB_CMDLINE_LINUX in /etc/default/grub, run `update-grub`, reboot it."
@@ -127,7 +127,7 @@ def _may(job: BootstrapTask, target: Target, seen: Seen, own: str, report: NodeR
     return False
 
 
-def _one(job: BootstrapTask, target: Target, seen: Seen, report: NodeReport) -> bool:
+def _one(job: BootstrapTask, target: Target, seen: BootState, report: NodeReport) -> bool:
     """Write the arguments, reboot one node and wait for it; return whether it is booted with them."""
     with _fleet(job, [target]) as fleet:
         # All of them: one that has its effect without the file may lose it with the next boot.
@@ -179,13 +179,13 @@ def _one(job: BootstrapTask, target: Target, seen: Seen, report: NodeReport) -> 
     return True
 
 
-def _back(job: BootstrapTask, target: Target, before: str) -> Seen | None:
+def _back(job: BootstrapTask, target: Target, before: str) -> BootState | None:
     """Wait until a node answers from another boot; None where it does not in time."""
     end = time.monotonic() + job.reboot_timeout
     while time.monotonic() < end:
         time.sleep(job.poll_seconds)
         with _fleet(job, [target]) as fleet:
-            seen = Seen.of(
+            seen = BootState.of(
                 fleet.run(
                     target.node, look(job.arguments[target.node], job.root(target.node)), timeout=LOOK_TIMEOUT
                 )

@@ -38,7 +38,7 @@ class BootstrapTask:
         allow_reboot: whether nodes without them may be rebooted.
         reboot_timeout: seconds within which a node must be back.
         poll_seconds: pause between two questions whether it is.
-        say: told which node is rebooted.
+        say: called with which node is rebooted.
         root: node name to the folder in place of its ``/`` (tests).
     """
 

@@ -80,7 +80,7 @@ def gather(
         read: makes a value of an answer.
         timeout: seconds that a node has.
         max_skew_ms: clocks are measured until it is sure that they are within it; once where None.
-        told: is called as answers come.
+        reported: is called as answers come.
     """
     answers = ask(
         fleet,

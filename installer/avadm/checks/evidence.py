@@ -126,12 +126,12 @@ class SiteFacts(_Data):
         return tuple(n for n in self.nodes if set(roles) & set(n.roles))
 
     def node_of(self, address: str) -> str:
-        """Return the name of the node with an address, the address itself where it is nobody's."""
+        """Return the name of the node with an address, the address itself where it is unknown."""
         return next((n.name for n in self.nodes if n.address == address), address)
 
 
 class NodeFacts(_Data):
-    """What a node said.
+    """What a node reported.
 
     Attributes:
         silent: why it could not be asked; "" where it answered.
@@ -156,7 +156,7 @@ class Snapshot(_Data):
         seconds: how long it took.
         site: of the site file.
         asked: parts that were asked for; checks of other parts are left out.
-        nodes: node name to what it said, of the nodes that were asked.
+        nodes: node name to what it reported, of the nodes that were asked.
         ledger: phase name to its state, as `avadm status` has it; None where it could not be read.
     """
 

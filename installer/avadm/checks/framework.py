@@ -111,14 +111,12 @@ def _site(snapshot: Snapshot, check: Check, asked: Sequence[str]) -> list[Findin
 
 
 def _judged(snapshot: Snapshot, check: Check, node: str, data: Any) -> Iterator[Finding]:
-    """Yield findings; what a node said may be of any shape, and then nothing is known."""
+    """Yield findings; what a node reported may be of any shape, and then nothing is known."""
     try:
         for f in check.judge(snapshot, node, data):
             yield _complete(check, node, f)
     except DAMAGE as error:
-        yield _complete(
-            check, node, unknown(f"what was told cannot be understood: {type(error).__name__}: {error}")
-        )
+        yield _complete(check, node, unknown(f"the reply cannot be parsed: {type(error).__name__}: {error}"))
 
 
 def _complete(check: Check, node: str, finding: Finding) -> Finding:
@@ -130,7 +128,7 @@ def _complete(check: Check, node: str, finding: Finding) -> Finding:
 
 
 def _blind(snapshot: Snapshot, check: Check, node: str) -> Finding:
-    why = snapshot.unread(node, check.facts[0]) or "the node said nothing of it"
+    why = snapshot.unread(node, check.facts[0]) or "the node did not report it"
     silent = snapshot.nodes[node].silent
     remedy = "Reach the node first." if silent else "See what the evidence says; run it again."
     return _complete(check, node, unknown(why, remedy=remedy))

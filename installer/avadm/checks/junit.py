@@ -29,7 +29,7 @@ def _line(finding: Finding) -> str:
 
 
 def _case(name: str, group: str, stands: Sequence[Finding], waived: Sequence[Waived]) -> TestCase:
-    """Return a case: failed by errors, skipped where its only findings are waived, else passed with warnings told."""
+    """Return a case: failed by errors, skipped where its only findings are waived, else passed with warnings reported."""
     case = TestCase(name, group)
     lines = [_line(f) for f in stands]
     lines += [

@@ -1,4 +1,4 @@
-"""Which pairs of nodes measure the way between them: O(log n) for each node, and every node in enough pairs to be told."""
+"""Which pairs of nodes measure the way between them: O(log n) for each node, and every node in enough pairs to be identified."""
 
 from __future__ import annotations
 

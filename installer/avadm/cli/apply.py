@@ -135,7 +135,7 @@ def apply(
         confirm_first(site_file)
     out = stderr if as_json else console
     data = run(site_file, app.fleet(), request, printed_notes(out), displays(out, quiet=quiet))
-    with suppress(OSError):  # nobody reads any more (closed terminal, `| head`); the exit code still tells
+    with suppress(OSError):  # no one reads any more (closed terminal, `| head`); the exit code still tells
         if as_json:
             print_json(data)
         elif data["run"]:

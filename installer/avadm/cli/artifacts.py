@@ -148,7 +148,7 @@ def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
 def verify(app: App, names: tuple[str, ...], as_json: bool) -> int:
     """Read every byte of artifacts in the cache and compare with the checksums; exit status 1 where one differs.
 
-    What links to a newer C library than the oldest system of the profiles has is told too.
+    What links to a newer C library than the oldest system of the profiles has is reported too.
     """
     from avadm.artifacts import glibc_check
 
@@ -252,7 +252,7 @@ def _row(artifact: Artifact, store: ArtifactStore, wanted: set[str] | None) -> d
 def _checksum(text: str) -> tuple[str, str]:
     url, _, checksum = text.rpartition("=")
     if not url or len(checksum) != 64 or set(checksum.lower()) - set("0123456789abcdef"):
-        raise click.BadParameter(f"{text!r}: wanted URL=CHECKSUM, 64 hex digits.", param_hint="--sha256")
+        raise click.BadParameter(f"{text!r}: expected URL=CHECKSUM, 64 hex digits.", param_hint="--sha256")
     return url, checksum
 
 

@@ -15,7 +15,7 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 
-SAID = {"made": "is an administrator now", "changed": "was changed", "unchanged": "is one already"}
+OUTCOMES = {"made": "is an administrator now", "changed": "was changed", "unchanged": "is one already"}
 LONGEST = 1024
 """Characters of a password."""
 
@@ -51,11 +51,11 @@ def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
     password = _password(name)
     done = make_admin(app.fleet(), site, name, password, email)
     text = done.stdout.strip()
-    if done.rc == 0 and text in SAID:
+    if done.rc == 0 and text in OUTCOMES:
         if as_json:
             print_json({"site": site.name, "name": name, "did": text})
         else:
-            console.print(Text(f"{name} {SAID[text]}."))
+            console.print(Text(f"{name} {OUTCOMES[text]}."))
         return EXIT_GOOD
     lines = [line for line in done.stderr.splitlines() if not line.startswith("command terminated with")]
     message = "\n".join(lines).replace(password, "…") or text or f"exit status {done.rc}"

@@ -129,7 +129,7 @@ def _hand(link: Link) -> None:
 
 
 def _left(extra: Sequence[Extra]) -> None:
-    """Say what the file does not have and nobody was told to take away."""
+    """List objects that are not in the file and are kept."""
     for one in extra[:20]:
         stderr.print(Text(f"· left alone: {one.about}, {one.what.rpartition(':')[0]}  (--prune {one.name})"))
     if len(extra) > 20:
@@ -141,7 +141,7 @@ ALL = [
         "apply",
         ("users", "groups", "quotas"),
         "Apply users, groups and quotas from FILE (idempotent).\n\n"
-        "Nobody is removed unless --prune says so. New users get a link by which they choose a password, once.",
+        "No user is removed without --prune. New users get a link by which they choose a password, once.",
     ),
     _verb(
         "users",

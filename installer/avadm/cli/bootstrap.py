@@ -189,7 +189,7 @@ def _confirm(offers: list[Offer], accept: bool) -> bool:
         stderr.print(f"Accepted without asking (--accept-host-keys): {len(offers)}.")
         return True
     if not sys.stdin.isatty():
-        stderr.print("Nobody can be asked here: compare them, then use --accept-host-keys.")
+        stderr.print("No terminal to confirm them: compare them, then use --accept-host-keys.")
         return False
     return click.confirm("Are these the nodes' keys, and shall they be pinned?", default=False, err=True)
 

@@ -145,7 +145,7 @@ def restore(app: App, to: str, word: str | None, break_lock: bool, as_json: bool
         Text(f"Restored to {done['to']} in {done['seconds']:.0f} s; {done['node']} is the primary.")
     )
     for name, path in done["kept"].items():
-        console.print(Text(f"Kept: {name}:{path}. Remove it by hand once nobody wants it."))
+        console.print(Text(f"Kept: {name}:{path}. Remove it by hand when it is no longer needed."))
     console.print(Text(f"Written down in {folder.path / 'restore.json'}"))
 
 

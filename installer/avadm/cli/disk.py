@@ -106,7 +106,7 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
 @JSON
 @pass_app
 def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_json: bool) -> None:
-    """Erase one disk that nobody uses, so that it is proven blank. What is on it is lost.
+    """Erase one unused disk, so that it is proven blank. What is on it is lost.
 
     Refused are disks that are mounted, swapped to, held or opened by anything, and OSDs that the cluster still has.
     Who erased what, and when, is kept in a run folder.
@@ -188,13 +188,13 @@ def _choose(site_file: SiteFile, fleet: Fleet, node: Node, names: tuple[str, ...
 
 def _title(disk: Disk) -> str:
     report = disk.report
-    return f"{disk.node} {report['real']}, serial {report['serial'] or 'not told'}, {_size(report['size'])}"
+    return f"{disk.node} {report['real']}, serial {report['serial'] or 'unknown'}, {_size(report['size'])}"
 
 
 def _confirm(disk: Disk, typed: str | None) -> None:
     """Have the user name the disk's serial number; AvadmError where that is not the right one."""
     if typed is None:
-        stderr.print(Text(f"{_title(disk)}, model {disk.report['model'] or 'not told'}"))
+        stderr.print(Text(f"{_title(disk)}, model {disk.report['model'] or 'unknown'}"))
         stderr.print(Text(f"On it: {disk.on_it}. All of it is lost."))
         if not sys.stdin.isatty():
             raise AvadmError.of("disk-confirm-terminal", where="--yes-i-lose", confirmation=disk.confirmation)

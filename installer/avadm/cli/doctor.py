@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from avadm.checks.framework import Check
 
 SHOWN = 4
-"""Different pieces of evidence of one check that are told."""
+"""Different pieces of evidence of one check that are reported."""
 _WRONG = (Severity.ERROR, Severity.UNKNOWN)
 AGAIN_S = 15
 """Seconds between two rounds of `--wait`: what Prometheus tells is not newer than its scrape interval."""
@@ -56,7 +56,7 @@ def doctor(
 ) -> int:
     """Ask every node once and say what is wrong, changing nothing.
 
-    With BUNDLE, a file of `avadm support collect`, nobody is asked: what was collected is judged. With --wait the last
+    With BUNDLE, a file of `avadm support collect`, no node is asked: what was collected is checked. With --wait the last
     answer counts, and what was bad before is named while it waits. Exit status 1 when something is bad; 2 when nothing
     is, but something could not be looked at; warnings are shown only.
     """
@@ -139,7 +139,7 @@ def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
     with stderr.status(f"asking {quantity(len(site_file.site.nodes), 'node')}") as shown:
         waiting = {n.name for n in site_file.site.nodes}
 
-        def told(name: str, done: int, of: int) -> None:
+        def show_progress(name: str, done: int, of: int) -> None:
             from avadm.cli.nodes import compact
 
             waiting.discard(name)
@@ -148,7 +148,7 @@ def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
                 + (f", waiting for {compact(waiting)}" if waiting else "")
             )
 
-        return collect(site_file, fleet, only, cleaner, told)
+        return collect(site_file, fleet, only, cleaner, show_progress)
 
 
 def _facts(checks: Sequence[Check] | None) -> set[str] | None:
@@ -175,7 +175,7 @@ def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Findin
         together: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         for r in results:
             if r.severity is severity:
-                # What cannot be asked of a silent node is told once, not for each check.
+                # What cannot be asked of a silent node is reported once, not for each check.
                 key = ("", r.found) if severity is Severity.UNKNOWN else (r.check, r.remedy)
                 together[key].append(r)
         for some in together.values():
@@ -207,7 +207,7 @@ def _block(severity: Severity, some: Sequence[Finding]) -> Text:
     messages = list(dict.fromkeys(r.found if same else f"{r.where}: {r.found}" for r in some))
     lines = [_folded(text) for text in messages[:SHOWN]]
     lines += [Text(f"    and {len(messages) - SHOWN} more", style="dim")] if len(messages) > SHOWN else []
-    lines += [_folded(first.remedy, "do  ")] if first.remedy else []
+    lines += [_folded(first.remedy, "remedy  ")] if first.remedy else []
     return Text("\n").join([head, *lines])
 
 

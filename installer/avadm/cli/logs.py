@@ -143,7 +143,7 @@ def _client(app: App) -> Client:
 
 
 def _follow(client: Client, query: Query, as_json: bool) -> int:
-    for line in client.follow(query, told=_tell):
+    for line in client.follow(query, on_silent=_tell):
         if as_json:
             import json
 

@@ -64,7 +64,7 @@ def drain(
 ) -> None:
     """Cordon nodes and have their pods move elsewhere, one node after the other.
 
-    Pods are evicted, so that a PodDisruptionBudget keeps as many as it wants; what is waited for is told. Pods of daemon
+    Pods are evicted, so that PodDisruptionBudgets are respected; what is waited for is shown. Pods of daemon
     sets and static pods stay. Pods that would be lost forbid it, before anything is changed: those without a controller,
     and those with an emptyDir. A node that is not drained in time stays cordoned, and the same command continues with it.
     """

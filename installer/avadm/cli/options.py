@@ -1,4 +1,4 @@
-"""Options that several verbs have, and former names of options, which still work and are not shown."""
+"""Options that several verbs have, and former names of options, which work with a warning and are not shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Renamed(click.Option):
 
     Args:
         names: as of click.Option.
-        former: names that still work and stand in no help.
+        former: names that still work with a warning, and are not in the help.
         more: as of click.Option.
     """
 

@@ -34,8 +34,8 @@ def print_json(data: object) -> None:
 
 def _lines(finding: Finding, found: Mapping[str, str]) -> list[str]:
     rows = [("where", finding.where), ("on", ", ".join(found)), ("found", _found(finding, found))]
-    rows += [("wanted", finding.wanted), ("do", finding.remedy)]
-    return [f"    {name:<7}{visible(value)}" for name, value in rows if value]
+    rows += [("expected", finding.wanted), ("remedy", finding.remedy)]
+    return [f"    {name:<9}{visible(value)}" for name, value in rows if value]
 
 
 def _found(finding: Finding, found: Mapping[str, str]) -> str:

@@ -26,7 +26,7 @@ from avadm.findings import Finding, Severity
 from avadm.inventory.desired import Desired
 from avadm.plan.graph import ScheduledPhase
 from avadm.quantity import quantity
-from avadm.state.lock.nodes import LockNodes, Seen, look
+from avadm.state.lock.nodes import LockNodes, LockReplies, look
 from avadm.state.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def plan(
     site_file = app.site_file()
     limited = selected(site_file.site, limit)
     nodes = LockNodes(site_file, app.idle_fleet() if offline else app.fleet())
-    session = Session.open(site_file, nodes, Seen() if offline else look(nodes), write=False)
+    session = Session.open(site_file, nodes, LockReplies() if offline else look(nodes), write=False)
     desired, state = Desired.read(site_file, session.keyring), session.records.state
     steps = schedule(site_file.site, state, phases, limited)
     verdicts = (
@@ -206,9 +206,7 @@ def _print(
         console.print(Text(f"{change['phase']}: would change on {short(change['hosts'])}: {change['task']}"))
     for failure in tried["failures"]:
         console.print(
-            Text(
-                f"{failure['phase']}: cannot be told on {failure['host'] or 'the controller'}: {failure['task']}: "
-            )
+            Text(f"{failure['phase']}: unknown on {failure['host'] or 'the controller'}: {failure['task']}: ")
             + Text(first_line(failure["message"], 200)),
             style="red",
         )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from avadm.site.load import SiteFile
     from avadm.site.model import Node
 
-SHOWN = 3  # different values of one finding that are told
+SHOWN = 3  # different values of one finding that are reported
 
 
 @click.command()
@@ -104,7 +104,7 @@ def _facts(app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check
         found |= run(context, _choose(CHECKS, ("reachability",)))
     names = [n.name for n in nodes]
     asked = [name for name in names if name not in context.unreachable]
-    if not asked:  # what nobody was asked is not well
+    if not asked:  # what was not checked is not good
         found = {"reachability": found["reachability"]}
     stands, waived = waivers.apply(found, site_file, asked, datetime.now(tz=UTC).date())
     titles = {c.id: c.title for c in CHECKS} | {waivers.ID: waivers.TITLE}
@@ -172,7 +172,7 @@ def _print(outcome: Report) -> None:
 
 
 def _headline(group: Group) -> str:
-    """Return ``12 nodes: kernel 4.15, wanted 4.18: cpu01-12``."""
+    """Return ``12 nodes: kernel 4.15, expected 4.18: cpu01-12``."""
     from avadm.cli.nodes import compact
 
     f = group.finding
@@ -181,7 +181,7 @@ def _headline(group: Group) -> str:
     found = ", ".join(f"{value} ({n}×)" if several and n > 1 else value for value, n in values[:SHOWN])
     found += f" and {quantity(len(values) - SHOWN, 'other')}" if len(values) > SHOWN else ""
     count = f"{quantity(len(group.hosts), 'node')}: " if len(group.hosts) > 1 else ""
-    wanted = f", wanted {f.wanted}" if f.wanted else ""
+    wanted = f", expected {f.wanted}" if f.wanted else ""
     where = f": {compact(group.hosts)}" if group.hosts else ""
     return f"{count}{f.check} {found}{wanted}{where}"
 
@@ -190,4 +190,4 @@ def _details(group: Group) -> None:
     f = group.finding
     console.print(Text(f"    {f.what}" + (f" ({f.where})" if f.where else "")))
     if f.remedy:
-        console.print(Text(f"    do: {f.remedy}"))
+        console.print(Text(f"    remedy: {f.remedy}"))

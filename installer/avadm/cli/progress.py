@@ -136,11 +136,11 @@ def duration(seconds: float) -> str:
 REFRESH_HZ = 1.5
 """Redraws a second: one costs 5 ms with 256 nodes at work, so that this stays under 1 % of a core."""
 PLAIN_EVERY_S = 5.0
-"""Without a terminal a task is told at most this often per phase; failures at once."""
+"""Without a terminal a task is reported at most this often per phase; failures at once."""
 LONG_S = 3.0
 """A host is named as waited for after this many seconds on one task."""
 HEARTBEAT_S = 30.0
-"""Without a terminal a long task is told again this often, with who is waited for."""
+"""Without a terminal a long task is reported again this often, with who is waited for."""
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MARK = {
@@ -196,7 +196,7 @@ class Plain(Quiet):
     def __init__(self, model: Model, console: Console) -> None:
         super().__init__(model)
         self._console = console
-        self._told: dict[str, float] = {}
+        self._last_shown: dict[str, float] = {}
 
     def __call__(self, event: Event) -> None:
         """Print what is worth a line."""
@@ -220,20 +220,20 @@ class Plain(Quiet):
                 self._say(event, text)
             case Kind.CHECK:
                 self._say(event, f"FAILED versions check: {event.host or ''} {first_line(event.message)}")
-            case Kind.TASK_START if event.time - self._told.get(event.phase, 0.0) >= PLAIN_EVERY_S:
+            case Kind.TASK_START if event.time - self._last_shown.get(event.phase, 0.0) >= PLAIN_EVERY_S:
                 self._say(event, event.task or "")
             case _:
                 self._long(event, view)
 
     def _long(self, event: Event, view: PhaseView) -> None:
-        if event.time - self._told.get(event.phase, event.time) < HEARTBEAT_S or not view.working:
+        if event.time - self._last_shown.get(event.phase, event.time) < HEARTBEAT_S or not view.working:
             return
         host, seconds = view.waited_for(event.time)[0]
         more = f" and {len(view.working) - 1} more" if len(view.working) > 1 else ""
         self._say(event, f"{view.task}: waiting for {host}{more}, {duration(seconds)}")
 
     def _say(self, event: Event, text: str) -> None:
-        self._told[event.phase] = event.time
+        self._last_shown[event.phase] = event.time
         stamp = time.strftime("%H:%M:%S", time.localtime(event.time))
         self._console.print(Text(f"{stamp} {event.phase:<11} {text}"))
 

@@ -283,10 +283,10 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     from avadm.state.site_state import SiteState
 
     site_file = load(file or app.resolved_site, DRAFT)
-    ledger = SiteState.of(site_file.path, site_file.site.name)
+    site_state = SiteState.of(site_file.path, site_file.site.name)
     keyring = Keyring.open(site_file.path)
-    refuse_other(keyring.vault, ledger.bootstrapped("vault"))
-    rendered = write(Desired.make(site_file, keyring), folder, variables(ledger, site_file.site))
+    refuse_other(keyring.vault, site_state.bootstrapped("vault"))
+    rendered = write(Desired.make(site_file, keyring), folder, variables(site_state, site_file.site))
     if as_json:
         print_json(
             {

@@ -19,7 +19,7 @@ from avadm.engine.status import advice
 from avadm.engine.status import status as read_status
 from avadm.inventory.desired import Desired
 from avadm.quantity import quantity
-from avadm.state.lock.nodes import LockNodes, Seen
+from avadm.state.lock.nodes import LockNodes, LockReplies
 from avadm.state.lock.owner import named
 from avadm.state.run_folder import list_runs
 
@@ -40,7 +40,7 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     """
     site_file = app.site_file(draft=True)
     nodes = LockNodes(site_file, app.idle_fleet())
-    seen = Seen() if offline else nodes.do("show")
+    seen = LockReplies() if offline else nodes.do("show")
     session = Session.open(site_file, nodes, seen, write=False, vault_lost=True)
     site, note = site_file.site.name, session.note
     last = next((r for f in reversed(list_runs()) if (r := overview(f))["site"] in (site, None)), None)

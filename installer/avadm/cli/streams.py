@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Stream(io.FileIO):
-    """A standard stream: what can no longer be written goes nowhere, and nobody upwards notices.
+    """A standard stream: what can no longer be written goes nowhere, and no caller notices.
 
     Attributes:
         trouble: why it takes no more; None where it does, or where only its reader went away.
@@ -38,7 +38,7 @@ def guard() -> Stream | None:
     guarded: dict[str, Stream] = {}
     for name in ("stdout", "stderr"):
         own = getattr(sys, name)
-        # Not what a test, or whoever calls us, has put there.
+        # Not what a test, or anyone who calls us, has put there.
         if own is not None and own is getattr(sys, f"__{name}__"):
             guarded[name] = Stream(own.fileno(), "w", closefd=False)
             buffer = io.BufferedWriter(guarded[name])

@@ -1,4 +1,4 @@
-"""`avadm support`: what somebody who helps needs, without what nobody may have."""
+"""`avadm support`: what somebody who helps needs, without what no one may have."""
 
 from __future__ import annotations
 

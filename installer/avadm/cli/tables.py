@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 UNLIMITED = 100_000
-"""Columns of an output that nobody's screen limits."""
+"""Columns of an output that no one's screen limits."""
 
 
 def print_table(table: Table, *, whole: Collection[str], to: Console = console) -> None:

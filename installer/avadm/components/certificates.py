@@ -1,6 +1,6 @@
 """Which certificates a site needs, and making them.
 
-A node has one key for each of its parts in the cluster (etcd, control plane, node), not for each certificate: whoever
+A node has one key for each of its parts in the cluster (etcd, control plane, node), not for each certificate: anyone who
 has one of a part's files has the others too, and 256 nodes need fewer keys than certificates.
 """
 

@@ -25,13 +25,13 @@ class Peer(StrEnum):
     """Who may come to a port, apart from the node itself; beside these a duty stands for the nodes that have it."""
 
     ALL = "all"
-    """Whoever reaches the node: pods, other nodes, others."""
+    """Any peer that reaches the node: pods, other nodes, others."""
     PODS = "pods"
     """Pods of any node."""
     NODES = "nodes"
     """Every node of the site."""
     OUTSIDE = "outside"
-    """Whoever is neither a node of the site nor a pod: people, the controller, other systems."""
+    """Peers that are neither nodes of the site nor pods: people, the controller, other systems."""
     SWITCHES = "switches"
     """Switches and routers that `network.bgp` names."""
 
@@ -61,10 +61,10 @@ class Port:
         program: what listens, as its package calls it; several are separated by " or ".
         what: what is served, for people.
         at: at which address.
-        peers: who may come: `Peer`s, and duties whose nodes may; nobody but the node itself where empty.
+        peers: who may come: `Peer`s, and duties whose nodes may; no one but the node itself where empty.
         protocol: tcp or udp.
         tls: whether it speaks TLS alone.
-        who: whom it answers, for people: what the port itself asks for, whoever may come.
+        who: whom it answers, for people: what the port itself asks for, whatever the allowed peers.
         always: whether something must listen there as soon as the component is installed (the doctor asks).
         taken: whether preflight refuses a node on which another program has it.
     """
@@ -175,7 +175,7 @@ class Phase:
         apart: whether each node is done by itself: where some are proven unchanged only the others run. Not where nodes found,
             or roll through, a cluster together.
         of_some: variables of all nodes that are an input of those with a role alone, each with that role.
-        told: variables of what a node is told of the others. Where nothing else has changed on a node it is told without the
+        peer_inputs: variables that describe the other nodes. Where nothing else has changed on a node it is updated without the
             playbook (engine/peers.py).
     """
 
@@ -195,7 +195,7 @@ class Phase:
     wants: Callable[[Site], Sequence[str]] | None = None
     apart: bool = False
     of_some: Mapping[str, str] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    peer_inputs: tuple[str, ...] = ()
 
     def installs(self, site: Site) -> tuple[str, ...]:
         """Return the artifacts that are installed on a site."""

@@ -26,7 +26,7 @@ class Disk:
 
     Attributes:
         node: the node's name.
-        report: what avadm_node's disks.report.every said of it.
+        report: what avadm_node's disks.report.every reported of it.
     """
 
     node: str

@@ -59,7 +59,7 @@ def refuse_used(fleet: Fleet, site: Site, python: str, disk: Disk, fsid: str) ->
 def _still_ours(
     fleet: Fleet, site: Site, osds: Sequence[Mapping[str, Any]], unread: str, fsid: str
 ) -> list[str]:
-    """Return why what ceph has left on a disk may not be erased: the cluster still has it, or nobody can say.
+    """Return why what ceph has left on a disk may not be erased: the cluster still has it, or no one can say.
 
     What does not say of which cluster it is counts as ours.
     """
@@ -118,7 +118,7 @@ def _refusal(disk: Disk, reasons: list[str]) -> Finding:
         "disk-in-use",
         where=f"{disk.report['real']} ({disk.confirmation})",
         found="; ".join(reasons),
-        wanted="a disk that nobody uses",
+        wanted="an unused disk",
         host=disk.node,
     )
 

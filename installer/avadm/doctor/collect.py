@@ -11,7 +11,7 @@ from avadm.checks.collect import gather
 from avadm.checks.evidence import Clock, NodeFacts, Snapshot
 from avadm.doctor.parts import QUESTIONS, parameters, site_facts
 from avadm.errors import DAMAGE, AvadmError
-from avadm.remote.call import Answer, Told
+from avadm.remote.call import Answer, Progress
 from avadm.remote.fleet import Fleet
 from avadm.remote.redact import Redactor
 from avadm.site.load import SiteFile
@@ -26,7 +26,7 @@ def collect(
     fleet: Fleet,
     only: Collection[str] | None = None,
     redactor: Redactor | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> Snapshot:
     """Ask every node, once; nothing is changed on them.
 
@@ -34,8 +34,8 @@ def collect(
         site_file: the site.
         fleet: how to reach its nodes.
         only: names of the parts to ask for; all where None.
-        redactor: takes secrets out of what was said; patterns alone where None.
-        told: is called as answers come.
+        redactor: removes secrets from output; patterns alone where None.
+        progress: is called as answers come.
     """
     begun, taken = time.monotonic(), time.time()
     facts = site_facts(site_file)
@@ -47,9 +47,9 @@ def collect(
         read=lambda found: NodeFacts(parts=found["parts"], errors=found["errors"]),
         timeout=TIMEOUT,
         max_skew_ms=facts.max_skew_ms,
-        told=told,
+        progress=progress,
     )
-    answers = {name: said(answer) for name, answer in asked.items()}
+    answers = {name: facts_of(answer) for name, answer in asked.items()}
     nodes = {n.name: _with_clock(answers[n.name], clocks.get(n.name)) for n in facts.nodes}
     clean = _redacted({name: node.model_dump() for name, node in nodes.items()}, redactor or Redactor())
     return Snapshot(
@@ -59,12 +59,12 @@ def collect(
         site=facts,
         asked=tuple(p.name for p in QUESTIONS if only is None or p.name in only),
         nodes={name: NodeFacts.model_validate(data) for name, data in clean.items()},
-        ledger=_ledger(site_file),
+        ledger=_phases(site_file),
     )
 
 
-def said(answer: Answer[NodeFacts]) -> NodeFacts:
-    """Return what a node said, or why it said nothing."""
+def facts_of(answer: Answer[NodeFacts]) -> NodeFacts:
+    """Return what a node reported, or why it reported nothing."""
     if answer.value is not None:
         return answer.value
     silent = answer.result.error is not None
@@ -88,7 +88,7 @@ def _redacted(value: Any, redactor: Redactor) -> Any:
     return value
 
 
-def _ledger(site_file: SiteFile) -> dict[str, str] | None:
+def _phases(site_file: SiteFile) -> dict[str, str] | None:
     from avadm.engine.status import status
     from avadm.inventory.desired import Desired, Keyring
     from avadm.state.records import SiteRecords

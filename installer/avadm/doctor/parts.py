@@ -1,4 +1,4 @@
-"""Which parts of the probe a node is asked for, by its roles, and what they need to be told."""
+"""Which parts of the probe a node is asked for, by its roles, and the parameters they need."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def patterns() -> list[dict[str, str]]:
 def parameters(
     site_file: SiteFile, facts: SiteFacts, node: SiteNode, only: Collection[str] | None
 ) -> dict[str, Any]:
-    """Return what the probe is told on a node, JSON-ready."""
+    """Return the probe's parameters on a node, JSON-ready."""
     system = site_file.profile.os
     own = [node.address] if "dns" in node.roles else []
     service = [str(site_file.site.network.services[DNS_OFFSET])] if set(KUBE) & set(node.roles) else []
@@ -107,5 +107,5 @@ def parameters(
         "packages": least_packages(" ".join((system["distribution"], system["release"]))),
         "ports": list(node.ports),
         "metrics_tls": READER_FILES if read_guarded(site_file.site, site_file.profile) else None,
-        **places.told(site_file.site),
+        **places.site_parameters(site_file.site),
     }

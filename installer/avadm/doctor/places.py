@@ -12,8 +12,8 @@ from avadm.components.objects.object_pools import database_backups
 from avadm.site.model import Site
 
 
-def told(site: Site) -> dict[str, Any]:
-    """Return what the probe is told of these parts: ports, the virtual address, the cache's mount; no key is among them."""
+def site_parameters(site: Site) -> dict[str, Any]:
+    """Return the probe's parameters for these parts: ports, the virtual address, the cache's mount; no key is among them."""
     store, alluxio, logs = site.components.object_store, site.components.alluxio, site.components.logs
     found: dict[str, Any] = {}
     if store is not None:
@@ -35,7 +35,7 @@ def told(site: Site) -> dict[str, Any]:
         found["ava"] = {
             "trusted": (own.ca or "") if own else None,
             "namespace": ava.NAMESPACE,
-            "ledger": ava.DATABASE,
+            "database": ava.DATABASE,
             "host": ava.host(site),
             "address": str(site.network.ingress_vip or ""),
             "leases": [

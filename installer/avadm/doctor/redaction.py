@@ -37,7 +37,7 @@ _PATTERNS = (
     re.compile(r"(?i)([?&](?:sig|signature|key|auth|x-amz-[\w-]+)=)[^&\s\"']+"),
     # Configurations that part name and value by blanks (keepalived, haproxy, ldap).
     re.compile(r"(?im)^([ \t]*(?:auth_pass|password|requirepass|stats auth|bindpw|secret)\s+)\S+"),
-    # Receivers of alerts: whoever knows the path may write there.
+    # Receivers of alerts: anyone who knows the path may write there.
     re.compile(r"(?i)((?:webhook|slack|api)[\w-]*url[\"']?\s*[:=]\s*[\"']?https?://[^/\s\"']+/)[^\s\"']+"),
 )
 
@@ -67,7 +67,7 @@ def secrets_of(site_file: SiteFile) -> list[str]:
     """Return every secret value that the controller knows: vault, its password, the webhook (a site file holds no others).
 
     Raises:
-        AvadmError: the vault cannot be opened; then nobody can say that a bundle holds none of it.
+        AvadmError: the vault cannot be opened; then no one can say that a bundle holds none of it.
     """
     vault = Vault.open(site_file.path)
     found = list(vault.values())

@@ -73,7 +73,7 @@ def make(
         fleet: how to reach its nodes.
         out: the bundle.
         since: how far back the journal is taken, as journalctl says it.
-        step: is told what is being done.
+        step: called with the current step.
 
     Raises:
         AvadmError: the vault cannot be opened (nothing could be redacted then), or the bundle cannot be written.
@@ -99,7 +99,7 @@ def make(
         "since": since,
         "redacted": content.masked,
         "left_out": content.left_out,
-        "kept": "host names, IP addresses and names of users and pods are kept: without them nobody can help",
+        "kept": "host names, IP addresses and names of users and pods are kept: they are needed for support",
     }
     pack(out, f"support-{site_file.site.name}", content.files, about)
     return clean

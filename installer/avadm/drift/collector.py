@@ -18,7 +18,7 @@ TIMEOUT = 60.0  # seconds
 
 @dataclass
 class Answers:
-    """What nodes said: host (or WHOLE) to item to value, and why a host said nothing."""
+    """What nodes reported: host (or WHOLE) to item to value, and why a host reported nothing."""
 
     values: dict[str, dict[str, str]] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
@@ -103,7 +103,9 @@ def record(
     for host, items in managed.items():
         if host in answers.silent:
             continue
-        values = {item: answers.values.get(host, {}).get(item, "!not told") for item in wanted.get(host, [])}
+        values = {
+            item: answers.values.get(host, {}).get(item, "!not reported") for item in wanted.get(host, [])
+        }
         # Nothing runs here that has this setting, so there is nothing to compare: an MDS comes after the OSDs.
         values = {item: value for item, value in values.items() if value}
         values |= {item: "!what this task keeps" for item in items if kind(item) == UNPROVEN}
@@ -114,6 +116,8 @@ def record(
         ours = [item for item in dict.fromkeys(items) if item in left]
         left.difference_update(ours)
         if ours:
-            kept[OF + host] = HostSnapshot(run, host, {item: reply.get(item, "!not told") for item in ours})
+            kept[OF + host] = HostSnapshot(
+                run, host, {item: reply.get(item, "!not reported") for item in ours}
+            )
     prints.keep(phase, kept)
     return answers.silent

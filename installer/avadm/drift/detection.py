@@ -9,7 +9,7 @@ from dataclasses import replace
 from avadm.drift.collector import Answers, Collector
 from avadm.drift.report import PEERS, DriftReport, Reason
 from avadm.inventory.desired import Desired
-from avadm.inventory.digest import same, told_alone
+from avadm.inventory.digest import only_peers_changed, same
 from avadm.plan.graph import ScheduledPhase
 from avadm.remote.fleet import Fleet
 from avadm.remote.managed_resources import UNPROVEN, kind
@@ -41,10 +41,8 @@ def by_state(desired: Desired, state: SiteState, step: ScheduledPhase) -> list[R
             out.append(Reason(host, "pending", found="not done yet"))
         elif entry.state is not PhaseState.DONE:
             out.append(Reason(host, "failed", found=f"it was left {entry.state.value}"))
-        elif told_alone(entry.digest, now := desired.digests.host(step.phase, host)):
-            out.append(
-                Reason(host, PEERS, found="what it is told of the other nodes is other than when it was done")
-            )
+        elif only_peers_changed(entry.digest, now := desired.digests.host(step.phase, host)):
+            out.append(Reason(host, PEERS, found="its peers have changed since it was done"))
         elif not same(entry.digest, now):
             out.append(Reason(host, "stale", found="its inputs are other than when it was done"))
     return out
@@ -108,7 +106,7 @@ def skipped_hosts(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str,
 
 
 def peer_only_hosts(step: ScheduledPhase, verdict: DriftReport | None) -> tuple[str, ...]:
-    """Return the hosts that only have to be told of the others: all else of the step is proven on them."""
+    """Return the hosts of which only the peers changed: all else of the step is in sync."""
     if verdict is None or any(r.host == WHOLE for r in verdict.reasons):
         return ()
     states: dict[str, set[str]] = {}
@@ -126,7 +124,7 @@ def restrict(step: ScheduledPhase, verdict: DriftReport | None) -> ScheduledPhas
 
 
 def _to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:
-    """Return the hosts that are to be asked: those that are left out so far, and those that only have to be told of others."""
+    """Return the hosts that are to be asked: those that are left out so far, and those of which only the peers changed."""
     return skipped_hosts(step, [r for r in reasons if r.state != PEERS])
 
 
@@ -146,7 +144,7 @@ def _of(
             missing.append(Reason(host, "unproven", found="there is no fingerprint of what it left"))
         else:
             out[host] = kept
-    # What only a node kept that has left the site, nobody keeps any more.
+    # What only a node kept that has left the site, no one keeps any more.
     whole = (
         [p for p in records.snapshots.of_cluster(step.name) if p.host in nodes] if mons & set(hosts) else []
     )
@@ -166,11 +164,9 @@ def _compare(host: str, kept: HostSnapshot, answers: Answers) -> list[Reason]:
     out = []
     for item, recorded in kept.values.items():
         if kind(item) == UNPROVEN:
-            out.append(
-                Reason(host, "unproven", found=f"nobody can prove what {item.partition(' ')[2]!r} keeps")
-            )
+            out.append(Reason(host, "unproven", found=f"cannot check what {item.partition(' ')[2]!r} keeps"))
             continue
-        found = now.get(item, "!not told")
+        found = now.get(item, "!not reported")
         if found.startswith(WRONG) or (found != recorded and kind(item) not in RIGHT_OR_WRONG):
             out.append(Reason(host, "drift", item, recorded, found))
     return out

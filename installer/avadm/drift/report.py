@@ -10,7 +10,7 @@ from avadm.remote.managed_resources import kind, readable
 from avadm.state.snapshots import WRONG
 
 PEERS = "peers"
-"""State of a host on which only what it is told of the others has changed."""
+"""State of a host on which only the peers have changed."""
 COUNTED = {"file": "files", "unit": "units", "package": "packages"}
 
 

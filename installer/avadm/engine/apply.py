@@ -69,14 +69,14 @@ class Engine:
     Args:
         job: what to run.
         runner: adapter that runs playbooks.
-        ledger: the site's state.
+        site_state: the site's state.
         recorder: gets every event.
     """
 
-    def __init__(self, job: Job, runner: PlaybookRunner, ledger: SiteState, recorder: Recorder) -> None:
+    def __init__(self, job: Job, runner: PlaybookRunner, site_state: SiteState, recorder: Recorder) -> None:
         self._job = job
         self._runner = runner
-        self._ledger = ledger
+        self._site_state = site_state
         self._recorder = recorder
         self._stop = threading.Event()
         self._begun: set[str] = set()
@@ -179,7 +179,7 @@ class Engine:
         self._recorder(Event(started, step.name, Kind.PHASE_START, hosts=hosts))
         if not self._job.check:
             digests = {h: self._job.digest(step, h) for h in hosts}
-            self._ledger.start(step.name, digests, self._job.run)
+            self._site_state.start(step.name, digests, self._job.run)
         state = "failed"
         through: tuple[str, ...] = ()
         try:
@@ -194,11 +194,11 @@ class Engine:
         finally:
             states = self._states(step.name, hosts, state, through)
             if not self._job.check:
-                self._ledger.finish(step.name, states)
+                self._site_state.finish(step.name, states)
             seconds = time.time() - started
             self._recorder(Event(time.time(), step.name, Kind.PHASE_END, message=state, seconds=seconds))
         if self._job.settled is not None and not self._job.check:
-            # Of a phase that failed nobody knows how far it came on the others.
+            # Of a phase that failed no one knows how far it came on the others.
             done = [
                 h for h, its in states.items() if its is PhaseState.DONE and (state == "done" or h in through)
             ]
@@ -207,7 +207,7 @@ class Engine:
 
     def _heard(self, event: Event) -> None:
         if not self._job.check:
-            bootstrap_marks.keep(self._ledger, event.host, event.manages)
+            bootstrap_marks.keep(self._site_state, event.host, event.manages)
         self._recorder(event)
 
     def _settle(self, phase: str, done: Sequence[str]) -> None:

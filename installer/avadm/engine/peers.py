@@ -1,8 +1,8 @@
 """Telling nodes of the site's other nodes without a playbook: on a node more or less everybody learns names and rules.
 
 A playbook costs the controller tens of milliseconds for each node and task, a question some. So the nodes on which nothing
-else of a phase has changed get the file or the rules that its role would have written, by the same means on the node. Whoever
-cannot be told is left to the playbook, which says what is wrong.
+else of a phase has changed get the file or the rules that its role would have written, by the same means on the node. Anyone who
+cannot be reached is left to the playbook, which reports the error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Telling:
     """What is needed to tell nodes of the others.
 
     Attributes:
-        hosts: phase to the nodes that have to be told and nothing else.
+        hosts: phase to the nodes of which only the peers changed.
         variables: the rendered variables.
         home: folder with roles/.
         fleet: how to reach the nodes.
@@ -71,7 +71,7 @@ class Telling:
         steps: Iterable[ScheduledPhase],
         verdicts: Mapping[str, DriftReport],
     ) -> Telling:
-        """Return what is needed to tell those nodes of a plan's steps that only have to be told."""
+        """Return what is needed to update the nodes of a plan's steps of which only the peers changed."""
         from avadm.remote.ssh import SshFleet
 
         return cls(
@@ -86,7 +86,7 @@ class Telling:
 
 
 class PeersFirst:
-    """Runs playbooks by another adapter, without the nodes that could be told.
+    """Runs playbooks by another adapter, without the nodes that could be updated directly.
 
     Args:
         runner: runs the playbooks.
@@ -100,7 +100,7 @@ class PeersFirst:
     def run(
         self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
     ) -> PlaybookResult:
-        """Tell those nodes of a phase that only have to be told, and run its playbook on the others; see PlaybookRunner."""
+        """Update the peers of nodes of a phase where only they changed, and run its playbook on the others (PlaybookRunner)."""
         asked = [h for h in request.limit if h in self._telling.hosts.get(request.phase, ())]
         if not asked or request.check:
             return self._runner.run(request, on_event, canceled)
@@ -124,10 +124,10 @@ class PeersFirst:
     def _tell(
         self, phase: str, hosts: list[str], on_event: Callable[[Event], None], canceled: Callable[[], bool]
     ) -> dict[str, bool]:
-        """Return the nodes that were told, and whether that changed anything there."""
+        """Return the nodes that were updated, and whether that changed anything there."""
         on_event(Event(time.time(), phase, Kind.TASK_START, task=TASK))
         begun = time.monotonic()
-        report = _Told()
+        report = _Outcome()
         if phase == "base":
             self._hosts(hosts, report)
         else:
@@ -139,31 +139,31 @@ class PeersFirst:
             about = Kind.CHANGED if changed else Kind.OK
             on_event(Event(time.time(), phase, about, host, TASK, seconds=seconds, manages=items))
         for host, why in report.wrong.items():
-            text = f"{host} could not be told of the others, so the playbook runs there: {why}"
+            text = f"{host} could not be updated directly, so the playbook runs there: {why}"
             on_event(Event(time.time(), phase, Kind.LOG, message=text))
         return report.well
 
-    def _hosts(self, hosts: Iterable[str], told: _Told) -> None:
+    def _hosts(self, hosts: Iterable[str], outcome: _Outcome) -> None:
         engine = Environment(  # noqa: S701 - no HTML
             trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
         )
         template = engine.from_string((self._telling.home / TEMPLATE).read_text(encoding="utf-8"))
         content = template.render(base_hosts=self._telling.variables.all["base_hosts"])
         given = {host: {"path": HOSTS, "content": content} for host in hosts}
-        told.take(self._asked(self._telling.fleet, there.hosts, given))
+        outcome.take(self._asked(self._telling.fleet, there.hosts, given))
 
-    def _rules(self, hosts: Iterable[str], told: _Told, canceled: Callable[[], bool]) -> None:
+    def _rules(self, hosts: Iterable[str], outcome: _Outcome, canceled: Callable[[], bool]) -> None:
         rules, own = self._telling.variables.all["packet_filter_rules"], self._telling.variables.hosts
         given = {host: {"rules": rules[own[host][OWN_RULES]], "seconds": CONFIRM_S} for host in hosts}
-        told.take(self._asked(self._telling.fleet, there.rules, given))
-        if not told.armed:
+        outcome.take(self._asked(self._telling.fleet, there.rules, given))
+        if not outcome.armed:
             return
         until = time.monotonic() + CONFIRM_S + MARGIN_S
         with self._telling.again() as fleet:
-            kept = self._asked(fleet, there.keep, {host: {} for host in told.armed})
+            kept = self._asked(fleet, there.keep, {host: {} for host in outcome.armed})
         cut_off = {host: reply for host, reply in kept.items() if isinstance(reply, str)}
         for host, why in cut_off.items():
-            told.refuse(host, why)
+            outcome.refuse(host, why)
         # Until then a node that cannot be reached under its new rules has taken them back, and the playbook finds it.
         while cut_off and time.monotonic() < until and not canceled():
             time.sleep(1)
@@ -171,7 +171,7 @@ class PeersFirst:
     def _asked(
         self, fleet: Fleet, function: Function, given: Mapping[str, Mapping[str, object]]
     ) -> dict[str, dict[str, Any] | str]:
-        """Return what each node said, or why it did not."""
+        """Return what each node reported, or why it did not."""
         reply = ask(fleet, self._telling.python, function, given, read=mapping, timeout=CONFIRM_S / 2)
         return {
             host: answer.why or "no answer" if answer.value is None else answer.value
@@ -179,7 +179,7 @@ class PeersFirst:
         }
 
 
-class _Told:
+class _Outcome:
     """What came of telling nodes: those that were, with whether it changed anything, and why others were not."""
 
     def __init__(self) -> None:
@@ -187,9 +187,9 @@ class _Told:
         self.wrong: dict[str, str] = {}
         self.armed: list[str] = []
 
-    def take(self, said: Mapping[str, dict[str, Any] | str]) -> None:
+    def take(self, answers: Mapping[str, dict[str, Any] | str]) -> None:
         """Take what nodes answered."""
-        for host, answer in said.items():
+        for host, answer in answers.items():
             if isinstance(answer, str):
                 self.refuse(host, answer)
                 continue
@@ -198,6 +198,6 @@ class _Told:
                 self.armed.append(host)
 
     def refuse(self, host: str, why: str) -> None:
-        """Count a node among those that were not told."""
+        """Count a node as not updated."""
         self.well.pop(host, None)
         self.wrong[host] = why

@@ -58,7 +58,7 @@ class Recorder:
     def __call__(self, event: Event) -> None:
         """Record one event."""
         with self._lock:
-            # Line-buffered: what was told survives a kill -9.
+            # Line-buffered: what was reported survives a kill -9.
             self._events.write(json.dumps(event.as_dict(), ensure_ascii=False) + "\n")
             if line := log_lines(event):
                 self._log.write(line)

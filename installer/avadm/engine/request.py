@@ -1,4 +1,4 @@
-"""What a run is asked for, and how people are told of it."""
+"""What a run is asked for, and how its progress is reported."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Request:
 
 
 class Notes:
-    """What people are told beside the events of a run; kept for the log until there is one.
+    """Messages of a run beside its events; kept for the log until there is one.
 
     Args:
         tell: shows a note.

@@ -128,7 +128,7 @@ def execute(
         steps: what is asked for.
         verb: names the run folder.
         request: how it was asked for.
-        notes: what people are told beside events.
+        notes: messages beside events.
         show: makes what shows the events.
         before: what the site is to be, where that was read already.
         reports: the drift of the steps; the nodes are asked where this is not known yet.
@@ -231,7 +231,7 @@ def _job(
 
 
 def announced(reports: Reports, steps: Sequence[ScheduledPhase]) -> Iterator[Event]:
-    """Yield what the user is told of each step before anything runs."""
+    """Yield the lines shown for each step before anything runs."""
     for step in steps:
         verdict = reports.get(step.name)
         if verdict is None:

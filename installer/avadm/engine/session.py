@@ -14,7 +14,7 @@ from avadm.inventory.desired import Keyring
 from avadm.inventory.model import STATE_KEY
 from avadm.inventory.vault_guard import refuse_lost
 from avadm.plan.graph import ScheduledPhase, make_plan
-from avadm.state.lock.nodes import LockNodes, Seen
+from avadm.state.lock.nodes import LockNodes, LockReplies
 from avadm.state.records import SiteRecords
 from avadm.state.replication import StateReplica
 
@@ -48,7 +48,7 @@ class Session:
         cls,
         site_file: SiteFile,
         nodes: LockNodes,
-        seen: Seen,
+        seen: LockReplies,
         *,
         write: bool = True,
         vault_lost: bool = False,
@@ -58,7 +58,7 @@ class Session:
         Args:
             site_file: the site.
             nodes: the nodes that keep the site's lock and copies of its records.
-            seen: what they said of these copies.
+            seen: what they reported of these copies.
             write: whether newer records are kept on this controller too.
             vault_lost: whether the site's vault may be lost, as to somebody who only looks.
 

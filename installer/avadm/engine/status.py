@@ -1,4 +1,4 @@
-"""The state of a site's phases, from its ledger and the inputs of now."""
+"""The state of a site's phases, from its state file and the current inputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _phase(
 ) -> dict[str, Any]:
     entries = {h: recorded.entry(phase.name, h) for h in hosts}
     states = Counter(e.state for e in entries.values())
-    if not locked:  # a killed run left it: begun, and nobody saw its end
+    if not locked:  # a killed run left it: begun, and its end was not seen
         states[PhaseState.FAILED] += states.pop(PhaseState.RUNNING, 0)
     bad = [h for h, e in entries.items() if e.state in (PhaseState.FAILED, PhaseState.UNREACHABLE)]
     bad += [] if locked else [h for h, e in entries.items() if e.state is PhaseState.RUNNING]

@@ -22,8 +22,8 @@ _PROBES = re.compile(rb"\bansible\.module_utils\.avadm_node\.probes\.(\w+)")
 _SECRET = re.compile(r"\bvault_\w+")
 LOCKED = "locked"
 """In place of the secrets' part of a digest, where the vault cannot be opened now: without its password people may look still."""
-TOLD = 2
-"""Which part of a digest covers what the node is told of others, where there is such a part."""
+SEPARATORS = 2
+"""Which part of a digest covers the peer inputs, where there is such a part."""
 _TEMPLATE = re.compile(rb"/\.\./(templates/[\w/-]+\.j2)\b")
 
 
@@ -32,14 +32,14 @@ def same(recorded: str, now: str) -> bool:
     return _without_locked(recorded, now) == _without_locked(now, now)
 
 
-def told_alone(recorded: str, now: str) -> bool:
-    """Whether a recorded digest differs from that of now only in what the node is told of others (`Phase.told`)."""
+def only_peers_changed(recorded: str, now: str) -> bool:
+    """Whether a recorded digest differs from the current one only in its peer inputs (`Phase.peer_inputs`)."""
     (*before, old), (*after, new) = _without_locked(recorded, now), _without_locked(now, now)
-    return now.count(".") == TOLD and before == after and old != new
+    return now.count(".") == SEPARATORS and before == after and old != new
 
 
 def _without_locked(digest: str, now: str) -> list[str]:
-    """Return the parts of a digest: inputs, secrets, what is told; without the secrets where now they are locked."""
+    """Return the parts of a digest: inputs, secrets, what is reported; without the secrets where now they are locked."""
     locked = now.split(".")[1:2] == [LOCKED]
     return [part for i, part in enumerate(digest.split(".")) if not (locked and i == 1)]
 
@@ -52,7 +52,7 @@ class Digests:
         home: folder with playbooks/, roles/ and plugins/.
         roles: of each host, those that the site file gives it.
         secrets: the vault's secrets by name; None where it cannot be opened. A digest depends on those that its variables
-            and roles' defaults name, by a keyed hash, which tells nothing of them to whoever has not the vault.
+            and roles' defaults name, by a keyed hash, which tells nothing of them to anyone who has not the vault.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Digests:
         mine = {k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)}
         others = [k for k, role in phase.of_some.items() if role not in self._roles.get(host, ())]
         texts = {k: v for k, v in self._shared[phase.name].items() if k not in others} | mine
-        report = _text({name: texts.pop(name, "") for name in phase.told}) if phase.told else ""
+        report = _text({name: texts.pop(name, "") for name in phase.peer_inputs}) if phase.peer_inputs else ""
         if artifacts := self._checksums(own.get("artifacts", self.variables.all.get("artifacts", {})), phase):
             texts["artifacts"] = artifacts
         whole = ", ".join(f"{_text(k)}: {texts[k]}" for k in sorted(texts))
@@ -98,7 +98,7 @@ class Digests:
     def _secrets(self) -> dict[str, str] | None:
         """Secrets by name, each as a keyed hash; None where the vault cannot be opened.
 
-        Without the key, which each vault has, nothing is told of them.
+        Without the key, which each vault has, nothing is revealed of them.
         """
         if (held := self._given) is None:
             return None

@@ -42,16 +42,16 @@ def _mark(name: str, value: str) -> str:
 
 def evidence(site_path: Path, name: str) -> list[Path]:
     """Return the files that were made with the vault of a site, as far as this controller has them."""
-    ledger = site_path.parent / ".avadm" / name / "ledger.json"
+    state_file = site_path.parent / ".avadm" / name / "ledger.json"
     found = [path for path in (site_path.with_suffix(".pki.json"),) if path.exists()]
     try:
-        reply = json.loads(ledger.read_text(encoding="utf-8"))
+        reply = json.loads(state_file.read_text(encoding="utf-8"))
         used = "vault" in reply.get("founded", {}) or SECRET_PHASES & reply["phases"].keys()
     except FileNotFoundError:
         used = False
     except DAMAGE:
         used = True  # whatever it was: something was installed
-    return [*found, ledger] if used else found
+    return [*found, state_file] if used else found
 
 
 def lost(site_file: SiteFile, vault: Vault, copies: Sequence[str] = ()) -> Finding | None:
@@ -60,7 +60,7 @@ def lost(site_file: SiteFile, vault: Vault, copies: Sequence[str] = ()) -> Findi
     Args:
         site_file: the site.
         vault: its vault.
-        copies: nodes that keep a copy of its ledger, whoever signed that.
+        copies: nodes that keep a copy of its state, whatever its signature.
     """
     if vault.path.exists():
         return None

@@ -66,7 +66,7 @@ class Allowed:
 
     @property
     def words(self) -> dict[str, bool]:
-        """What the code on the master is told of it."""
+        """Parameters of the code on the master."""
         return {"force": self.force, "delete_local_data": self.delete_local_data}
 
 

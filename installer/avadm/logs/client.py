@@ -1,4 +1,4 @@
-"""The stores' answers as one: merged by time, each line once; a store that does not answer is told and not felt."""
+"""The stores' answers as one: merged by time, each line once; a store that does not answer is reported and not felt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from avadm.logs.query import Line, Query
 from avadm.logs.transport import QUERY, StoreUnreachable, Transport
 
 LIMIT = 1000
-"""Lines that are returned at most where nothing else is said: the newest."""
+"""Lines that are returned at most by default: the newest."""
 LATE_S = 20.0
 """A live view asks again for what was written within this time: lines arrive late, by up to some seconds."""
 ROUND = 100_000
@@ -24,11 +24,11 @@ PERIOD_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the stores said.
+    """What the stores reported.
 
     Attributes:
         lines: in order of time, each once.
-        silent: store to the reason why it said nothing.
+        silent: store to the reason why it reported nothing.
         cut: whether there may be older lines that match: the limit was reached.
     """
 
@@ -88,7 +88,7 @@ class Client:
         *,
         backlog: int = 10,
         until: Callable[[], bool] = lambda: False,
-        told: Callable[[dict[str, str]], None] = lambda silent: None,
+        on_silent: Callable[[dict[str, str]], None] = lambda silent: None,
     ) -> Iterator[Line]:
         """Yield lines as they come, after the last ``backlog`` ones.
 
@@ -99,7 +99,7 @@ class Client:
             query: which lines; its ``until`` does not count.
             backlog: how many of those that are there already.
             until: asked after each round; True ends it.
-            told: called with store to reason whenever those that do not answer are others than before.
+            on_silent: called with store to reason whenever those that do not answer are others than before.
         """
         asked = dataclasses.replace(query, until=None)
         seen: dict[tuple[str, ...], float] = {}
@@ -110,7 +110,7 @@ class Client:
             begun = self._clock()
             lines, now_silent = self._round(asked, known, begun, backlog)
             if now_silent.keys() != silent.keys():
-                told(now_silent)
+                on_silent(now_silent)
             silent = now_silent
             for line, show in lines:
                 if line.key not in seen:

@@ -34,8 +34,8 @@ request = Request(JOB["url"] + JOB["path"], urlencode(JOB["params"]).encode(), {
 try:
     data = build_opener(ProxyHandler({}), HTTPSHandler(context=context)).open(request, timeout=JOB["timeout"]).read()
 except Exception as error:
-    said = getattr(error, "read", lambda: b"")()
-    sys.exit("%s: %s" % (error, said[:300].decode("utf-8", "replace")))
+    body = getattr(error, "read", lambda: b"")()
+    sys.exit("%s: %s" % (error, body[:300].decode("utf-8", "replace")))
 getattr(sys.stdout, "buffer", sys.stdout).write(data)
 """
 

@@ -26,7 +26,7 @@ class Workload:
         pods: exact names, or one beginning with ``*`` at its end (``train-17-*``).
         container: one container's name; "" for all.
         since, until: its life, seconds since 1970; None for as long as lines are kept. A name may be used again: with
-            the times of this run nobody else's lines are in it.
+            the times of this run no one else's lines are in it.
     """
 
     namespace: str
@@ -99,7 +99,7 @@ class WorkloadLogs:
         *,
         backlog: int = 100,
         until: Callable[[], bool] = lambda: False,
-        told: Callable[[dict[str, str]], None] = lambda silent: None,
+        on_silent: Callable[[dict[str, str]], None] = lambda silent: None,
     ) -> Iterator[Line]:
         """Yield lines as they come; see `Client.follow`. ``until`` is asked once a second: is the workload over?"""
-        return self.client.follow(workload.query(), backlog=backlog, until=until, told=told)
+        return self.client.follow(workload.query(), backlog=backlog, until=until, on_silent=on_silent)

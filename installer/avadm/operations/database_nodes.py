@@ -53,7 +53,7 @@ class DatabaseNodes:
         Raises:
             AvadmError: the node cannot be reached, or the command was not done; with its own words.
         """
-        return told(self.fleet.run(node, shlex.join([PROGRAM, *words]), timeout=timeout))
+        return parse_output(self.fleet.run(node, shlex.join([PROGRAM, *words]), timeout=timeout))
 
     def each(self, words: Mapping[str, Sequence[str]], timeout: float = ASK_S) -> dict[str, dict[str, Any]]:
         """As `ask`, on several nodes at once: node to its command; AvadmError with all that went wrong."""
@@ -62,7 +62,7 @@ class DatabaseNodes:
         found = {}
         for node, result in came.items():
             try:
-                found[node] = told(result)
+                found[node] = parse_output(result)
             except AvadmError as error:
                 findings += error.findings
         if findings:
@@ -98,8 +98,8 @@ class DatabaseNodes:
         )
 
 
-def told(result: Result) -> dict[str, Any]:
-    """Return what a command told; AvadmError where it could not be asked, or says that it did not do it."""
+def parse_output(result: Result) -> dict[str, Any]:
+    """Return what a command reported; AvadmError where it could not be asked, or says that it did not do it."""
     if result.error is not None:
         raise AvadmError(access.finding("database-node", result.node, result.error))
     lines = [line for line in result.stdout.split("\n") if line.startswith("{")]

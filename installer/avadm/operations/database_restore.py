@@ -1,4 +1,4 @@
-"""Bringing PostgreSQL back to a time: what forbids it, the steps in their order, what is told and written down.
+"""Bringing PostgreSQL back to a time: what forbids it, the steps in their order, what is reported and recorded.
 
 Nothing that is there is removed: each member's former data are renamed. The restored data are made beside the living ones and
 replayed up to the time first, so that a time that cannot be reached, a broken backup or a full disk leave everything as it was.
@@ -83,7 +83,7 @@ def restore(nodes: DatabaseNodes, to: str, word: str | None, tell: Tell) -> RunF
         nodes: the nodes; all of them have to answer, since one that is cut off may be at work.
         to: as `target` returns it.
         word: what the user typed for a living database.
-        tell: is told each step.
+        tell: called with each step.
 
     Raises:
         AvadmError: it was refused, or a step failed; what lived before is started again where its data are still in place.

@@ -1,4 +1,4 @@
-"""Doing what was found to be done: one thing after another, what fails is told and the rest continues."""
+"""Doing what was found to be done: one thing after another, what fails is reported and the rest continues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Link:
 
 
 @dataclass(slots=True)
-class Done:
+class ApplyResult:
     """What came of it.
 
     Attributes:
@@ -45,7 +45,7 @@ def apply(
     changes: Sequence[Change],
     tell: Callable[[Change], None],
     hand: Callable[[Link], None],
-) -> Done:
+) -> ApplyResult:
     """Do changes in order.
 
     Args:
@@ -55,7 +55,7 @@ def apply(
         tell: called with each that was done.
         hand: called with each new user's link, at once: it is shown this once.
     """
-    done = Done()
+    done = ApplyResult()
     for change in changes:
         try:
             _patiently(change, ava)

@@ -45,7 +45,7 @@ def administrator(file: SiteFile, fleet: Fleet, name: str | None) -> Iterator[Co
         name: in whose name; None: the only administrator there is.
 
     Raises:
-        AvadmError: there is no platform, nobody of this name, or it cannot be reached.
+        AvadmError: there is no platform, no one of this name, or it cannot be reached.
     """
     site = file.site
     if site.components.ava is None:
@@ -99,7 +99,7 @@ def findings(refused: ApiError, where: str = "", what: str = "") -> list[Finding
 
 
 def no_platform(where: str) -> Finding:
-    """Return what is said of a site without the platform."""
+    """Return the error for a site without the platform."""
     return finding("no-ava", where=where, found="no components.ava", wanted="components.ava")
 
 

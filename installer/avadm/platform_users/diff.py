@@ -24,7 +24,7 @@ class Change:
         what: what is done, with what was before.
         where: file:line that wants it, or the option.
         do: does it.
-        invite: name of the user who gets a link afterwards; "" for nobody.
+        invite: name of the user who gets a link afterwards; "" for none.
     """
 
     about: str
@@ -113,7 +113,9 @@ def _user(file: PeopleFile, i: int, user: User, there: CurrentState) -> Iterator
     for key, new in wanted.items():
         old = getattr(before, key)
         if old != new and not (key == "email" and old.lower() == new):
-            yield Change(name, f"{key}: {_said(old)} → {_said(new)}", where, _changed(user.name, key, new))
+            yield Change(
+                name, f"{key}: {_value_text(old)} → {_value_text(new)}", where, _changed(user.name, key, new)
+            )
     email = wanted["email"]
     if before.email_confirmed is False and before.email.lower() == email:
         # The file vouches for it; an administrator who sets an address confirms it.
@@ -142,7 +144,7 @@ def _group(file: PeopleFile, i: int, group: Group, there: CurrentState, whole: b
     if group.name in there.quotas:
         return
     quota = group.quota.amounts() if whole else {}
-    text = f" with {_quota_said(quota)}" if quota else ""
+    text = f" with {_quota_text(quota)}" if quota else ""
     yield Change(
         f"group {group.name}",
         f"make{text}",
@@ -176,7 +178,7 @@ def _default(file: PeopleFile, i: int, user: User, there: CurrentState) -> Itera
         return
     yield Change(
         f"user {user.name}",
-        f"default group: {_said(before or first)} → {wanted}",
+        f"default group: {_value_text(before or first)} → {wanted}",
         file.where("users", i, "default_group"),
         lambda ava: ava.set_default_group_of(user.name, wanted),
     )
@@ -211,7 +213,7 @@ def _home(file: PeopleFile, i: int, user: User, there: CurrentState) -> Iterator
         )
 
 
-def _quota_said(quota: Mapping[str, int | None]) -> str:
+def _quota_text(quota: Mapping[str, int | None]) -> str:
     return ", ".join(f"{key} {_amount(key, value)}" for key, value in quota.items())
 
 
@@ -228,5 +230,5 @@ def _amount(name: str, value: int | None) -> str:
     return f"{value / size:.6g} {unit}"
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

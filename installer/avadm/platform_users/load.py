@@ -14,9 +14,11 @@ from avadm.findings import Finding
 from avadm.platform_users.model import People
 from avadm.site.errors import explain
 from avadm.site.source import KeyPath, Source, read
-from avadm.site.text import Wanted
+from avadm.site.text import FileExpectation
 
-FILE = Wanted("a file of users and groups", "Write one (docs/how-to/administer-ava.md), or name another.")
+FILE = FileExpectation(
+    "a file of users and groups", "Write one (docs/how-to/administer-ava.md), or name another."
+)
 
 
 @dataclass(frozen=True, slots=True)

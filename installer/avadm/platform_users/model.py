@@ -40,7 +40,7 @@ class Quota(Model):
     """Bytes of the workbenches' disks of their own (block volumes) together, such as `2TiB`, or `none`."""
 
     def amounts(self) -> dict[str, int | None]:
-        """Return what is said, as the API counts it: cards, thousandths of a core, bytes; None: no limit."""
+        """Return the value, as the API counts it: cards, thousandths of a core, bytes; None: no limit."""
         report = {name: getattr(self, name) for name in ("gpu", "cpu", "memory", "storage", "disk")}
         return {name: amount(name, text) for name, text in report.items() if text is not None}
 

@@ -47,12 +47,12 @@ _KINDS = {
         "Correct ssh.port or the node's address; or sshd is overloaded: see its log on the node.",
     ),
     Why.JUMP: (
-        "{said}",
+        "{message}",
         "The jump host does not let us through.",
         "`ssh.jump` in the site file says where it is and with which key: try that by ssh on the controller.",
     ),
     Why.NOT_FORWARDED: (
-        "{said}",
+        "{message}",
         "The jump host has no way to port {port} of the node.",
         "Check power and cable of the node, its address, the jump host's routes, and that it allows TCP forwarding.",
     ),
@@ -68,7 +68,7 @@ _KINDS = {
     ),
     Why.NO_ROOT: (
         "no root",
-        "The login {user} cannot become root without a password ({said}).",
+        "The login {user} cannot become root without a password ({message}).",
         "Let the login become root without a password: `avadm bootstrap` shows the line for /etc/sudoers.d.",
     ),
 }
@@ -81,7 +81,7 @@ def finding(check: str, node: str, reason: str) -> Finding:
     Args:
         check: identifier of the check.
         node: name of the node.
-        reason: what the fleet said (`Result.error`), or what else came of asking.
+        reason: what the fleet reported (`Result.error`), or what else came of asking.
     """
     if isinstance(reason, Reason) and reason.why in _KINDS:
         found, what, remedy = _KINDS[reason.why]

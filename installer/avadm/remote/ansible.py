@@ -119,7 +119,7 @@ def environment(request: PlaybookRun, binary: Path) -> dict[str, str]:
         "ANSIBLE_HOST_KEY_CHECKING": "True",
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_FORCE_COLOR": "0",
-        # The log is made from events; text that nobody reads still costs time on both ends of the pipe.
+        # The log is made from events; text that is not read still costs time on both ends of the pipe.
         "ANSIBLE_DISPLAY_OK_HOSTS": "no",
         "ANSIBLE_DISPLAY_SKIPPED_HOSTS": "no",
     }
@@ -228,7 +228,7 @@ def _without_inherited(env: dict[str, str], keep: Collection[str]) -> dict[str, 
     """Return ansible-runner's environment without the user's own settings of Ansible.
 
     It starts from all of our environment, where some would undo what we hold to: ANSIBLE_SSH_ARGS comes before the
-    options that pin host keys, ANSIBLE_LOG_PATH names a log that nobody redacts.
+    options that pin host keys, ANSIBLE_LOG_PATH names a log that is not redacted.
     """
     inherited = {name for name in os.environ if name.startswith("ANSIBLE_")}
     return {name: value for name, value in env.items() if name not in inherited or name in keep}

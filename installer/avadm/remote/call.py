@@ -23,8 +23,8 @@ MOST = 1 << 28
 T = TypeVar("T")
 Function = Callable[[Any], Any]
 """A function at the top of one of avadm_node's modules: takes and returns what is JSON-ready, an object or a list."""
-Told = Callable[[str, int, int], None]
-"""Is told the node that has just answered, how many have, and how many there are."""
+Progress = Callable[[str, int, int], None]
+"""Called with the node that has just answered, how many have, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Answer(Generic[T]):
         result: what the command did.
         value: the function's answer, as it was read; None where there is none.
         why: why there is none: the fleet's reason, or the last words of the node's Python; "" where there is one.
-        stamps: the node's clock before and after, epoch seconds; None where it was not asked for, or not told.
+        stamps: the node's clock before and after, epoch seconds; None where it was not asked for, or not reported.
     """
 
     result: Result
@@ -54,7 +54,7 @@ def ask(
     timeout: float = 60.0,
     stamped: bool = False,
     cut: bool = True,
-    told: Told = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> dict[str, Answer[T]]:
     """Call a function on nodes, on all at once, each in one round trip.
 
@@ -67,7 +67,7 @@ def ask(
         timeout: seconds that a node has.
         stamped: whether the node's clock is read before and after.
         cut: whether ctrl-C closes the nodes' connections; else it waits for what is on its way.
-        told: is called as answers come.
+        progress: is called as answers come.
     """
     command = f"{shlex.quote(python)} -"
     if stamped:
@@ -84,7 +84,7 @@ def ask(
             asked = {pool.submit(one, node): node for node in given}
             for done, future in enumerate(as_completed(asked), start=1):
                 answers[asked[future]] = future.result()
-                told(asked[future], done, len(asked))
+                progress(asked[future], done, len(asked))
         except BaseException:
             # The pool waits for the slowest node.
             if cut:

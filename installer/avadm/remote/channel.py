@@ -30,12 +30,12 @@ class NotSent(Exception):
     """The connection was dead before the command went out: safe to connect again and send it."""
 
 
-class Refused(Exception):
+class ChannelRefused(Exception):
     """The node opens no further channel on a connection that is good: others' commands on it continue."""
 
 
 class Lost(Exception):
-    """The connection died while the command ran: nobody knows how it ended."""
+    """The connection died while the command ran: how it ended is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def refused_root(user: str, got: Output) -> Reason | None:
         return None
     message = message.removeprefix("sudo: ")[:200]
     text = f"no root: {user} cannot become root without a password ({message})"
-    return Reason(Why.NO_ROOT, text, user=user, said=message)
+    return Reason(Why.NO_ROOT, text, user=user, message=message)
 
 
 def execute(transport: paramiko.Transport, line: str, *, timeout: float, stdin: bytes | None) -> Output:
@@ -87,11 +87,11 @@ def execute(transport: paramiko.Transport, line: str, *, timeout: float, stdin: 
     try:
         channel = transport.open_session(timeout=timeout)
     except paramiko.ChannelException as e:
-        raise Refused(str(e)) from e
+        raise ChannelRefused(str(e)) from e
     except (paramiko.SSHException, EOFError, OSError) as e:
         # paramiko keeps one exception for all threads: of two channels that are refused at once one gets this text alone.
         if str(e) == REFUSED_TOO and transport.is_active():
-            raise Refused(str(e)) from e
+            raise ChannelRefused(str(e)) from e
         raise NotSent(str(e)) from e
     try:
         try:

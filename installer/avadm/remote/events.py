@@ -49,7 +49,7 @@ class Event:
         message: one line for people: the error, the log line, the state a phase ended in.
         stdout: the last part of the command's output, on failure.
         stderr: likewise.
-        remedy: what to do about it, where whoever found it knows (``check``).
+        remedy: what to do about it, where the check knows it (``check``).
         hosts: the nodes of a phase (``phase_start``).
         stats: host to counts ok, changed, failed, unreachable, skipped (``stats``).
         manages: what the task keeps on the host (runner/manages.py); not written to files.

@@ -55,7 +55,7 @@ class KnownHosts:
         self._keys, self._added = {}, []
         if self.path is None:
             return
-        with _told(self.path, "read"):
+        with _file_errors(self.path, "read"):
             text = _text(self.path)
         for line in text.split("\n"):
             names, _, rest = line.strip().partition(" ")
@@ -92,7 +92,7 @@ class KnownHosts:
         """
         if self.path is None or not self._added:
             return
-        with _told(self.path, "written"):
+        with _file_errors(self.path, "written"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             text = _text(self.path)
             if text and not text.endswith("\n"):
@@ -114,7 +114,7 @@ def _text(path: Path) -> str:
 
 
 @contextmanager
-def _told(path: Path, done: str) -> Iterator[None]:
+def _file_errors(path: Path, done: str) -> Iterator[None]:
     """Turn what goes wrong with the file into an AvadmError that names it."""
     try:
         yield

@@ -76,10 +76,10 @@ class JumpHost:
                 "direct-tcpip", (target.host, target.port), ("127.0.0.1", 0), timeout=timeout
             )
         except (paramiko.SSHException, EOFError, OSError) as e:
-            # A refusal is told as (code, text); anything else is a time-out or a lost connection.
+            # A refusal is reported as (code, text); anything else is a time-out or a lost connection.
             reply = e.args[-1] if isinstance(e, paramiko.ChannelException) else e
             text = f"not forwarded: {self.target} has no way to {target}, port {target.port} ({reply})"
-            raise ConnectionFailed(Why.NOT_FORWARDED, text, port=target.port, said=reply) from e
+            raise ConnectionFailed(Why.NOT_FORWARDED, text, port=target.port, message=reply) from e
 
     def close(self) -> None:
         """Drop the connection."""
@@ -115,7 +115,7 @@ class JumpHost:
                     self.target, [self.pinned], Credentials([load_key(self.key)]), timeout
                 )
             except ConnectionFailed as e:
-                trouble = ConnectionFailed(Why.JUMP, f"jump host: {e.reason}", said=e.reason)
+                trouble = ConnectionFailed(Why.JUMP, f"jump host: {e.reason}", message=e.reason)
                 self._failed = (time.monotonic(), trouble)
                 raise trouble from e
             return self._transport

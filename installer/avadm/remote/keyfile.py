@@ -1,4 +1,4 @@
-"""The controller's private key file: read, or told why it is of no use, before any node is asked."""
+"""The controller's private key file: read, or reported as unusable, before any node is asked."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 An item is ``KIND NAME``. The probe (avadm_node/probes/drift) gives each item its value as it is now; the
 engine keeps these values and compares them later. A task whose kind is not known here gives ``unproven TASK``, so
-that nobody takes its phase for proven.
+that no one takes its phase for proven.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_derived": lambda args: iter([f"file {args['path']}", f"file {args['path']}.of"]),
     "avadm_etcd_access": lambda args: iter(["access etcd"]),
     "avadm_postgresql": lambda args: iter([f"postgresql {args['port']}"]),
-    # What it did lies in the past; that a member waits again is told by its own settings.
+    # What it did lies in the past; that a member waits again is reported by its own settings.
     "avadm_patroni_restart": lambda args: iter(()),
     # That the repository is there, its nodes' files cannot say; the doctor and its alerts do.
     "avadm_pgbackrest": lambda args: iter(()),

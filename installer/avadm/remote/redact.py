@@ -12,7 +12,7 @@ import ahocorasick
 
 from avadm.secret_patterns import MASK, PATTERNS, texts
 
-# A value shorter than this cannot be told from ordinary text ("on", "1"); masking it would only make logs
+# A value shorter than this cannot be distinguished from ordinary text ("on", "1"); masking it would only make logs
 # unreadable. Generated secrets have 16 characters and more.
 MIN_LENGTH = 4
 

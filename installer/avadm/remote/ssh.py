@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNREACHABLE = 255
 TIMED_OUT = 124
 KILLED = 137
-SESSIONS = 8  # commands at once on one connection; sshd allows 10 (MaxSessions), if nobody made it fewer
+SESSIONS = 8  # commands at once on one connection; sshd allows 10 (MaxSessions), if no one made it fewer
 PATIENCE = 30.0  # seconds, at least, that a refused channel is tried again
 REFUSED_PAUSE = 0.2  # seconds between two tries
 
@@ -103,7 +103,7 @@ class SshFleet:
                     got = channel.execute(transport, line, timeout=timeout + channel.LATE, stdin=stdin)
                 except ConnectionFailed as e:
                     return result(UNREACHABLE, error=e.reason)
-                except channel.Refused as e:
+                except channel.ChannelRefused as e:
                     # A channel is free again when one of the others' commands ends: theirs are not cut off for it.
                     if time.monotonic() >= until:
                         text = f"{held.target} opens no channel: {e} (sshd's MaxSessions)"

@@ -41,7 +41,7 @@ _COUNTS = {
 def translate(
     raw: Mapping[str, Any], phase: str, redactor: Redactor, now: float | None = None
 ) -> Event | None:
-    """Return the event that ansible-runner's dictionary tells, redacted; None for what nobody reads.
+    """Return the event that ansible-runner's dictionary tells, redacted; None for what is not used.
 
     Args:
         raw: the dictionary given to ansible-runner's event handler.

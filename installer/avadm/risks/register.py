@@ -23,7 +23,7 @@ class _Data(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Asked(_Data):
+class Evidence(_Data):
     """What a running node has to show; the doctor compares (check ``known-holes``).
 
     Attributes:
@@ -60,12 +60,12 @@ class Risk(_Data):
     state: RiskState
     by: str
     shown: tuple[str, ...] = ()
-    asked: Asked | None = None
+    asked: Evidence | None = None
 
     @model_validator(mode="after")
     def _is_shown(self) -> Risk:
         if self.state in ("patched", "mitigated") and not self.shown:
-            raise ValueError("what is said to be closed names what shows it")
+            raise ValueError("an entry marked as closed has no evidence")
         return self
 
 

@@ -123,7 +123,7 @@ class Registry(Model):
     ca: str | None = Field(default=None, pattern=r"^\s*-----BEGIN CERTIFICATE-----")
     """Certificate of the authority that signed its own, PEM; one that nodes' systems trust where absent."""
     user: str | None = Field(default=None, pattern=r"^[^:\s]+$")
-    """User that nodes pull as; nobody where absent."""
+    """User that nodes pull as; no one where absent."""
     password: VaultName = "vault_registry_password"  # noqa: S105  a variable's name
     """Vault variable that holds the user's password: it is put there with `ansible-vault edit`, never into this file."""
 
@@ -184,7 +184,7 @@ class Logs(Model):
     buffer_mib: Whole = Field(default=512, ge=16, le=1 << 20)
     """What each node keeps on its disk for each store that does not answer, MiB."""
     learning_hours: Whole = Field(default=24, ge=0, le=720)
-    """Hours after the first start in which new error patterns are learnt and not told."""
+    """Hours after the first start in which new error patterns are learnt and not reported."""
     pattern_days: Whole = Field(default=14, ge=1, le=365)
     """An error pattern that was not seen for so many days counts as new."""
     files: list[LogFile] = []

@@ -1,4 +1,4 @@
-"""Pydantic's errors in words: what is wanted is said as a person would, and every finding has its line."""
+"""Pydantic's errors in words: what is expected is described in words, and every finding has its line."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def shown(value: object) -> str:
 
 
 def _wanted(detail: ErrorDetails, value: object) -> tuple[str, str]:
-    """Return what was wanted, and the remedy where more can be said than "correct it"."""
+    """Return what was wanted, and a specific remedy where there is one."""
     kind: str = detail["type"]
     context = detail.get("ctx", {})
     if kind == "literal_error":

@@ -70,7 +70,7 @@ def beside(site_path: Path, name: str) -> Path:
     """Return a path that a site file names: absolute, ``~`` expanded."""
     try:
         path = Path(name).expanduser()
-    except RuntimeError:  # ~nobody: there is no such login here
+    except RuntimeError:  # ~user: there is no such login here
         path = Path(name)
     return (site_path.parent / path).absolute()
 
@@ -228,7 +228,7 @@ def _found() -> list[Rule]:
 
 
 RULES = _found()
-"""Those of every module; a file's findings are told in the file's order, not in this one."""
+"""Those of every module; a file's findings are reported in the file's order, not in this one."""
 
 
 def validate(draft: Draft) -> list[Finding]:

@@ -77,7 +77,7 @@ class LoadBalancer(Model):
     """Addresses of Services of the type LoadBalancer: where users reach workbenches by ssh and the like."""
 
     first: Address
-    """First address of a range of the management subnet that nobody else has."""
+    """First address of a range of the management subnet that no one else has."""
     last: Address
     """Its last address; at most 256 in all."""
     by: Literal["avadm", "metallb"] = "avadm"

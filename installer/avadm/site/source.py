@@ -18,7 +18,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from avadm.catalogue import finding
 from avadm.findings import Finding
-from avadm.site.text import SITE, Wanted, plain, read_text
+from avadm.site.text import SITE, FileExpectation, plain, read_text
 
 KeyPath = tuple[str | int, ...]
 
@@ -91,7 +91,7 @@ class Source:
         return f"{self.where(path)} {dotted(path)}".rstrip()
 
 
-def read(path: Path, wanted: Wanted = SITE) -> Source:
+def read(path: Path, wanted: FileExpectation = SITE) -> Source:
     """Read and parse a file.
 
     Args:
@@ -99,7 +99,7 @@ def read(path: Path, wanted: Wanted = SITE) -> Source:
         wanted: what it should be, for the message where it cannot be read.
 
     Returns:
-        A Source; broken YAML is told by its findings (``data`` is then None).
+        A Source; broken YAML is reported by its findings (``data`` is then None).
 
     Raises:
         AvadmError: the file cannot be read as text (exit code 2).

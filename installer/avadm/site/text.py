@@ -1,4 +1,4 @@
-"""Reading a file that a person wrote: whatever is in the way is told, never thrown as it comes."""
+"""Reading a file that a person wrote: whatever is in the way is reported, never thrown as it comes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def plain(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FileExpectation:
     """What a file should be, as its reader's messages say it.
 
     Attributes:
@@ -33,10 +33,10 @@ class Wanted:
     missing: str
 
 
-SITE = Wanted("a site file", "Write one with `avadm site init`, or name it with --site.")
+SITE = FileExpectation("a site file", "Write one with `avadm site init`, or name it with --site.")
 
 
-def read_text(path: Path, wanted: Wanted = SITE) -> str:
+def read_text(path: Path, wanted: FileExpectation = SITE) -> str:
     """Return a file's text, UTF-8 with or without a byte order mark.
 
     Args:

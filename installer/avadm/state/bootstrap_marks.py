@@ -1,4 +1,4 @@
-"""What the state knows as bootstrapped, as the roles are given it: nobody recreates what was bootstrapped once and is gone.
+"""What the state knows as bootstrapped, as the roles are given it: no one recreates what was bootstrapped once and is gone.
 
 The node's own mark (plugins/module_utils/avadm_bootstrap_mark.py) says the same; the state's also holds for a node that was
 reinstalled. These variables are no input of a phase's digest: they come from what the phase itself did.
@@ -22,25 +22,25 @@ EARLIER = "an earlier release of avadm"
 
 
 ALL = {component.name: component.bootstrap for component in COMPONENTS if component.bootstrap}
-"""Phase to what it founds."""
+"""Phase to what it bootstraps."""
 
 
-def keep(ledger: SiteState, host: str | None, items: tuple[str, ...]) -> None:
+def keep(site_state: SiteState, host: str | None, items: tuple[str, ...]) -> None:
     """Record what a task's result says is bootstrapped on a host, at once: the run may be killed before its end."""
     for item in items:
         if host and kind(item) == BOOTSTRAPPED:
             _, name, identity = item.split(" ", 2)
-            ledger.found(name, host, identity)
+            site_state.found(name, host, identity)
 
 
-def variables(ledger: SiteState, site: Site) -> dict[str, Any]:
+def variables(site_state: SiteState, site: Site) -> dict[str, Any]:
     """Return the variables of all nodes that tell what was bootstrapped where."""
     found: dict[str, Any] = {}
     for phase, one in ALL.items():
-        marks = ledger.bootstrapped(one.mark)
+        marks = site_state.bootstrapped(one.mark)
         if not marks:
             homes = site.nodes if one.alone else site.with_role(one.group)
-            done = [n.name for n in homes if ledger.entry(phase, n.name).state is PhaseState.DONE]
+            done = [n.name for n in homes if site_state.entry(phase, n.name).state is PhaseState.DONE]
             marks = dict.fromkeys(done if one.alone else [EARLIER] * bool(done), LEGACY)
         if marks:
             found[f"{one.role}_bootstrapped"] = marks
@@ -51,7 +51,7 @@ def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, di
     """Return the variables, by node, that let one node's lost part be recreated.
 
     Raises:
-        AvadmError: not exactly one phase was named that founds something on this node.
+        AvadmError: not exactly one phase was named that bootstraps something on this node.
     """
     chosen = ALL.get(phases[0]) if len(phases) == 1 else None
     names = [n.name for n in site.with_role(chosen.group)] if chosen else []

@@ -21,7 +21,7 @@ REPORT_DAYS = 365
 AT_WORK_DAYS = 7
 """Days for which a run that left no summary, and wrote something meanwhile, counts as still at work."""
 FOREVER = frozenset({"disk-zap"})
-"""Verbs whose folders say who erased what: they are small, and nobody else knows."""
+"""Verbs whose folders say who erased what: they are small, and no one else knows."""
 
 
 def candidates(
@@ -70,15 +70,15 @@ def prune(root: Path | None = None, keep: int = KEEP, days: float = DAYS) -> lis
 def _needed(every: list[RunFolder]) -> set[str]:
     """Return the runs that the newest state of each site names, and the last one of each site and verb."""
     last: dict[tuple[str | None, str], str] = {}
-    ledgers: dict[str | None, Mapping[str, Any]] = {}
+    site_states: dict[str | None, Mapping[str, Any]] = {}
     for run in every:
         last[run.site, run.verb] = run.id
-        if ledger := run.read_mapping("ledger.json"):
-            ledgers[run.site] = ledger
+        if site_state := run.read_mapping("ledger.json"):
+            site_states[run.site] = site_state
     named = {
         str(entry.get("run"))
-        for ledger in ledgers.values()
-        for hosts in _values(ledger.get("phases"))
+        for site_state in site_states.values()
+        for hosts in _values(site_state.get("phases"))
         for entry in _values(hosts)
         if isinstance(entry, dict)
     }

@@ -1,6 +1,6 @@
 """The state and its fingerprints, kept on the site's own nodes too: a lost or damaged controller loses nothing.
 
-A copy is believed only if it is signed with the vault's key: whoever is root on one node could else tell every later
+A copy is believed only if it is signed with the vault's key: anyone who is root on one node could else tell every later
 run what is done.
 """
 
@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from avadm.errors import DAMAGE, AvadmError
-from avadm.state.lock.nodes import LockNodes, Seen
+from avadm.state.lock.nodes import LockNodes, LockReplies
 from avadm.state.site_state import SiteState
 from avadm.state.snapshots import SnapshotStore
 
@@ -28,18 +28,18 @@ class StateReplica:
 
     Args:
         nodes: these nodes.
-        ledger: the state of this controller.
+        site_state: the state of this controller.
         prints: its fingerprints.
         key: returns the vault's key that signs the copies, None where the vault has none.
 
     Attributes:
-        copies: nodes that said, when they were asked, that they have a copy.
+        copies: nodes that reported, when they were asked, that they have a copy.
     """
 
     def __init__(
-        self, nodes: LockNodes, ledger: SiteState, prints: SnapshotStore, key: Callable[[], str | None]
+        self, nodes: LockNodes, site_state: SiteState, prints: SnapshotStore, key: Callable[[], str | None]
     ) -> None:
-        self.nodes, self._ledger, self._prints, self._key = nodes, ledger, prints, key
+        self.nodes, self._site_state, self._prints, self._key = nodes, site_state, prints, key
         self._path = f"{nodes.folder}/{NAME}"
         self._lock = threading.Lock()
         self._lack = ""
@@ -51,7 +51,7 @@ class StateReplica:
         with self._lock:
             if (key := self._key()) is None:
                 return dict.fromkeys(self.nodes.names, "the vault has no key to sign it with")
-            data = {"ledger": self._ledger.as_dict(), "fingerprints": self._prints.as_dict()}
+            data = {"ledger": self._site_state.as_dict(), "fingerprints": self._prints.as_dict()}
             content = json.dumps({**data, "signature": signature(data, key)}).encode()
 
             def put(node: str) -> str:
@@ -62,11 +62,11 @@ class StateReplica:
             with ThreadPoolExecutor(len(names), thread_name_prefix="mirror") as pool:
                 return {n: why for n, why in zip(names, pool.map(put, names), strict=True) if why}
 
-    def fetch(self, seen: Seen, *, write: bool = True) -> str:
+    def fetch(self, seen: LockReplies, *, write: bool = True) -> str:
         """Take the newest copy over where it is newer than what this controller has; return that as a note.
 
         Args:
-            seen: what the nodes said of the copies that they keep.
+            seen: what the nodes reported of the copies that they keep.
             write: whether it is kept on this controller, which only a run that holds the site's lock may do.
 
         Raises:
@@ -77,7 +77,7 @@ class StateReplica:
         doubts: dict[str, list[str]] = {}
         note = ""
         for node in sorted(serials, key=lambda n: (-serials[n], n)):
-            if serials[node] <= self._ledger.serial and not self._ledger.damage:
+            if serials[node] <= self._site_state.serial and not self._site_state.damage:
                 break
             result = self.nodes.fleet.run(node, f"cat {shlex.quote(self._path)}", timeout=30.0)
             why = self._take(result.stdout, write) if result.ok else "it cannot be read"
@@ -90,8 +90,8 @@ class StateReplica:
                 note = f"The state of this controller {self._lack}; {note}"
                 break
             doubts.setdefault(why, []).append(node)
-        if self._ledger.damage:
-            raise self._ledger.damage
+        if self._site_state.damage:
+            raise self._site_state.damage
         reports = [
             f"The copy of the state on {', '.join(n)} is not used: {why}." for why, n in doubts.items()
         ]
@@ -102,7 +102,7 @@ class StateReplica:
         try:
             data: dict[str, Any] = json.loads(text)
             given = data.pop("signature", None)
-            if data["ledger"]["site"] != self._ledger.site:
+            if data["ledger"]["site"] != self._site_state.site:
                 return f"it is of the site {data['ledger']['site']!r}"
             if (key := self._key()) is None:
                 return "the vault has no key to prove it with"
@@ -110,8 +110,8 @@ class StateReplica:
                 return "it is not signed (an older release of avadm wrote it, or somebody else)"
             if not hmac.compare_digest(str(given).encode(), signature(data, key).encode()):
                 return "its signature is not by this vault's key"
-            damage, serial = self._ledger.damage, self._ledger.serial
-            self._ledger.replace(data["ledger"], write=write)
+            damage, serial = self._site_state.damage, self._site_state.serial
+            self._site_state.replace(data["ledger"], write=write)
             self._prints.replace(data["fingerprints"], write=write)
         except AvadmError as error:
             return error.findings[0].what.rstrip(".")

@@ -92,7 +92,7 @@ class SiteState:
         return cls(state_folder(site_path, name) / "ledger.json", name, tolerant=tolerant)
 
     def replace(self, data: Mapping[str, Any], *, write: bool = True) -> None:
-        """Take over what `as_dict` gave, here and (unless told not to) on disk; ValueError … for anything else."""
+        """Take over what `as_dict` gave, here and (unless ``write`` is false) on disk; ValueError … for anything else."""
         held = _parse(data)
         with self._lock:
             self._hold(held)
@@ -140,7 +140,7 @@ class SiteState:
         return dict(self._bootstrapped.get(name, {}))
 
     def settle(self) -> None:
-        """Turn what a killed run left as running into failed: it was begun and nobody saw it end."""
+        """Turn what a killed run left as running into failed: it was begun and no one saw it end."""
         with self._lock:
             changed = False
             for entries in self._entries.values():

@@ -67,7 +67,7 @@ class SnapshotStore:
         }
 
     def replace(self, data: Mapping[str, Any], *, write: bool = True) -> None:
-        """Take over what `as_dict` gave, here and (unless told not to) on disk; ValueError … for anything else."""
+        """Take over what `as_dict` gave, here and (unless ``write`` is false) on disk; ValueError … for anything else."""
         with self._lock:
             self._load(data)
             if write:
@@ -84,7 +84,7 @@ class SnapshotStore:
     def keep(self, phase: str, prints: Mapping[str, HostSnapshot]) -> None:
         """Keep what a phase left; hosts that are not named stay as they were.
 
-        An item of the cluster is of whoever kept it last: a run on a few nodes replaces those items that it kept itself.
+        An item of the cluster belongs to the run that kept it last: a run on a few nodes replaces the items that it kept itself.
         """
         newer = {item for name, p in prints.items() if name.startswith(OF) for item in p.values}
         with self._lock:
@@ -103,7 +103,7 @@ class SnapshotStore:
         write_atomic(self.path, json.dumps(self.as_dict(), indent=1) + "\n")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all as JSON-ready data; it says nothing of secrets to whoever has not the salt."""
+        """Return all as JSON-ready data; it says nothing of secrets to anyone who has not the salt."""
         phases = {
             phase: {h: {"run": p.run, "host": p.host, "values": dict(p.values)} for h, p in hosts.items()}
             for phase, hosts in self._phases.items()

@@ -25,7 +25,7 @@ RUNTIME = "/usr/local/sbin/runc-lab"
 
 VARIABLES: dict[str, Any] = {
     "docker_daemon_extra": {"default-runtime": "lab", "runtimes": {"lab": {"path": RUNTIME}}},
-    # Without CAP_SYS_RESOURCE nobody may lower an oom_score_adj; nf_conntrack's limits are the machine's alone.
+    # Without CAP_SYS_RESOURCE no one may lower an oom_score_adj; nf_conntrack's limits are the machine's alone.
     # The kernel, its modules and its swap space are the machine's.
     "kube_node_own_kernel": False,
     "kube_node_kubelet_extra_args": {"oom-score-adj": 0, "fail-swap-on": False},

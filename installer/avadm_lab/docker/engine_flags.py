@@ -2,7 +2,7 @@
 
 Machines differ: on one without CAP_SYS_RESOURCE (nested sandboxes) ``--privileged`` cannot start at all, on
 one with cgroup v2 alone systemd may need it. The least powerful set comes first. CAP_SYS_TIME is left out
-wherever that can be said: all nodes share the machine's clock, and no node may set it.
+wherever that is possible: all nodes share the machine's clock, and no node may set it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from avadm.artifacts.commands import LocalCommands
-from avadm.artifacts.manifest import Artifact, Wanted
+from avadm.artifacts.manifest import Artifact, ExpectedFile
 from avadm.artifacts.provide import ArtifactProvider
 from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm_lab.docker.client import Docker
@@ -17,7 +17,7 @@ ARTIFACT = Artifact(
     title="the lab's stand-in for GPUs",
     version="396.44",
     recipe=str(files("avadm_lab") / "gpu"),
-    files={"gpu-stand-in": Wanted(ask=("--version",), says="gpu-stand-in 396.44")},
+    files={"gpu-stand-in": ExpectedFile(ask=("--version",), says="gpu-stand-in 396.44")},
 )
 PROGRAM = "/usr/local/lib/avadm-lab/gpu-stand-in"
 NAMES = (

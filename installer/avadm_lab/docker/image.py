@@ -93,7 +93,7 @@ def ensure(docker: Docker, proc: Proc, store: Path, proxy: str | None, report: R
         proc: runs mmdebstrap.
         store: folder where the image's tar is kept.
         proxy: HTTP proxy for the build's downloads (not kept in the image).
-        report: told what takes time.
+        report: called with what takes time.
         release: code name of the Debian release, one of ``ICU``.
 
     Raises:

@@ -28,7 +28,7 @@ def needed(nodes: Sequence[LabNode]) -> int:
 
 
 def left(wanted: int) -> int:
-    """Return how many instances can be had now, ``wanted`` at most: they are taken and given back."""
+    """Return how many instances are available now, ``wanted`` at most: they are taken and given back."""
     libc = ctypes.CDLL(None)
     taken: list[int] = []
     while len(taken) < wanted and (instance := libc.inotify_init1(os.O_CLOEXEC)) >= 0:
@@ -52,7 +52,7 @@ def provide(nodes: Sequence[LabNode], left: Callable[[int], int] = left, limit: 
         limit.write_text(str(more))
     except OSError as error:
         return (
-            f"the kernel has {found} inotify instances left for root, the nodes take {wanted}, and more cannot be had "
+            f"the kernel has {found} inotify instances left for root, the nodes take {wanted}, and more are not available "
             f"({error.strerror}): Prometheus in them will find no targets; raise it where this may be done "
             f"(sysctl fs.inotify.max_user_instances={ENOUGH}), or take another lab down"
         )

@@ -28,7 +28,7 @@ class DockerDriver:
         config: the lab's numbers.
         folder: the lab's own folder.
         caches: where what can be made again is kept (node image, chosen flags).
-        report: told what happens.
+        report: called with what happens.
         proxy: HTTP proxy for building the node image.
     """
 
@@ -88,7 +88,7 @@ class DockerDriver:
         if reply := inotify.provide(work):
             self.report.note(reply)
         found = self._containers()
-        # One after the other: two `losetup --find` at once may be told the same free device.
+        # One after the other: two `losetup --find` at once may get the same free device.
         loops = {n.name: self._attach(n, found.get(n.name)) for n in work}
         net = network.identity(self.docker, self.config)
         fresh = [
@@ -127,7 +127,7 @@ class DockerDriver:
         return " ".join(shown.split()[:2])
 
     def power(self, node: LabNode, on: bool) -> None:
-        """See Driver.power; off is as a pulled plug: nothing in the node is told."""
+        """See Driver.power; off is as a pulled plug, without a shutdown."""
         if on:
             self.ensure([node])
         elif self.states([node])[node.name].state is MachineState.RUNNING:

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// runtime does as nvidia-container-runtime 2.0 with its hook 1.4 (2018): whoever sets NVIDIA_VISIBLE_DEVICES, an image or a pod,
+// runtime does as nvidia-container-runtime 2.0 with its hook 1.4 (2018): anyone who sets NVIDIA_VISIBLE_DEVICES, an image or a pod,
 // gets these GPUs, asked for or not; so does an image of CUDA's that is older than the variable. Then it becomes the node's runc.
 // Sources: nvidia-container-runtime/hook/nvidia-container-runtime-hook/container_config.go, release 1.4.
 func runtime(args []string) error {

@@ -37,8 +37,8 @@ func TestWhoeverSetsTheVariableGetsWhatItSays(t *testing.T) {
 		for _, device := range list(inner(spec, "linux")["devices"]) {
 			names = append(names, strings.TrimPrefix(device.(map[string]any)["path"].(string), "/dev/"))
 		}
-		if said := strings.Join(names, " "); said != wanted {
-			t.Errorf("%s: %s, wanted %s", env, said, wanted)
+		if reply := strings.Join(names, " "); reply != wanted {
+			t.Errorf("%s: %s, wanted %s", env, reply, wanted)
 		}
 		rules := list(inner(inner(spec, "linux"), "resources")["devices"])
 		if len(rules) != 1+len(names) || rules[0].(map[string]any)["allow"] != false {
@@ -54,8 +54,8 @@ func TestTheBundleIsFoundInRuncsArguments(t *testing.T) {
 		"run -b /d id":                               "/d",
 		"create id":                                  ".",
 	} {
-		if said := bundle(strings.Fields(args)); said != wanted {
-			t.Errorf("%s: %s", args, said)
+		if reply := bundle(strings.Fields(args)); reply != wanted {
+			t.Errorf("%s: %s", args, reply)
 		}
 	}
 }

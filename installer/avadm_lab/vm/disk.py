@@ -31,14 +31,14 @@ echo 'grub-pc grub-pc/install_devices_empty boolean true' | chroot "$1" debconf-
 _IDENTITY = r"""#!/bin/sh
 set -e
 modprobe qemu_fw_cfg
-told=/sys/firmware/qemu_fw_cfg/by_name/opt/avadm
-name=$(cat $told/name/raw)
-address=$(cat $told/address/raw)
+config=/sys/firmware/qemu_fw_cfg/by_name/opt/avadm
+name=$(cat $config/name/raw)
+address=$(cat $config/address/raw)
 echo "$name" > /etc/hostname
 hostname "$name"
 printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$name" > /etc/hosts
 network=/etc/systemd/network/10-vm.network
-printf '[Match]\nName=eth0\n[Network]\nAddress=%s\nGateway=%s\n' "$address" "$(cat $told/gateway/raw)" > $network
+printf '[Match]\nName=eth0\n[Network]\nAddress=%s\nGateway=%s\n' "$address" "$(cat $config/gateway/raw)" > $network
 # An RSA key takes minutes without KVM.
 [ -e /etc/ssh/ssh_host_ed25519_key ] || ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key
 """

@@ -18,7 +18,7 @@ TAP = "avadm-vm0"
 MEMORY_MIB = 2048
 DISKS = ("VMDISK1", "VMDISK2")
 DISK_BYTES = 12 << 30
-"""Of each, a file with holes; less is too small for an OSD's default weights to be told apart from none."""
+"""Of each, a file with holes; less is too small for an OSD's default weights to be distinguished from none."""
 BOOT_S = 600
 
 

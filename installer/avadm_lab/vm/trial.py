@@ -111,7 +111,7 @@ class Trial:
         proc: runs commands on this machine.
         folder: where images are kept.
         work: folder of this run, empty.
-        say: told what begins.
+        say: called with what begins.
     """
 
     def __init__(self, proc: Proc, folder: Path, work: Path, say: Callable[[str], None]) -> None:

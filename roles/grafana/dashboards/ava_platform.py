@@ -17,7 +17,7 @@ PANELS = [
     ),
     stat(
         "Slowest answers",
-        # Where nobody has asked there is no quantile (NaN, which is no number above zero).
+        # Where no one has asked there is no quantile (NaN, which is no number above zero).
         f"histogram_quantile(0.99, sum by (le) ({ANSWERS})) >= 0 or vector(0)",
         unit="s",
         width=4,

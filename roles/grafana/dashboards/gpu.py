@@ -6,7 +6,7 @@ N = 'node=~"$node"'
 GPU = "{{node}} GPU {{gpu}}"
 # kube-state-metrics writes nvidia.com/gpu so.
 CARDS = 'resource="nvidia_com_gpu"'
-# Several masters tell the same; a pod that has ended is told of until it is removed, and has no GPU any more.
+# Several masters tell the same; a pod that has ended is reported until it is removed, and has no GPU any more.
 ASKED = (
     f"sum by (node) (max by (namespace, pod, container, node) (kube_pod_container_resource_requests{{{CARDS}, {N}}}) "
     'unless on (namespace, pod) max by (namespace, pod) (kube_pod_status_phase{phase=~"Succeeded|Failed"}) == 1)'

@@ -6,11 +6,11 @@ from panels import AMBER, Query, bars, dashboard, graph, stat, table
 RUN = "run:gpu_utilization:percent"
 CHOSEN = {"user": RUN, "group": RUN}
 MINE = f'{RUN}{{user=~"$user", group=~"$group", node=~"$node"}}'
-# Without any run there is a zero to show, and only then; where lines have names it is nobody's.
+# Without any run there is a zero to show, and only then; where lines have names it is no one's.
 NONE = "or on () vector(0)"
 
 
-def nobody(label: str) -> str:
+def no_user(label: str) -> str:
     """Return the same for lines that are called by a label."""
     return f'or on () label_replace(vector(0), "{label}", "nobody", "", "")'
 
@@ -26,19 +26,19 @@ PANELS = [
         steps=[(1, AMBER)],
         note="Given to a run, and below 5 % in the mean of half an hour.",
     ),
-    bars("GPUs by user", f"count by (user) ({MINE}) {nobody('user')}", "{{user}}", width=8),
+    bars("GPUs by user", f"count by (user) ({MINE}) {no_user('user')}", "{{user}}", width=8),
     bars(
         "Mean utilization by user",
-        f"avg by (user) ({MINE}) / 100 {nobody('user')}",
+        f"avg by (user) ({MINE}) / 100 {no_user('user')}",
         "{{user}}",
         unit="percentunit",
         width=8,
     ),
-    bars("GPUs by group", f"count by (group) ({MINE}) {nobody('group')}", "{{group}}", width=8),
+    bars("GPUs by group", f"count by (group) ({MINE}) {no_user('group')}", "{{group}}", width=8),
     graph(
         "Utilization of each run's GPUs",
         Query(
-            f'label_join({MINE}, "card", " GPU ", "node", "gpu") / 100 {nobody("user")}',
+            f'label_join({MINE}, "card", " GPU ", "node", "gpu") / 100 {no_user("user")}',
             "{{user}} {{name}} {{card}}",
         ),
         unit="percentunit",
@@ -46,7 +46,7 @@ PANELS = [
     ),
     table(
         "Runs with GPUs",
-        f"avg by (user, group, kind, name, run, node, gpu) ({MINE}) {nobody('user')}",
+        f"avg by (user, group, kind, name, run, node, gpu) ({MINE}) {no_user('user')}",
         width=24,
     ),
 ]

@@ -18,7 +18,7 @@ def share(resource: str) -> str:
 
 
 def pods(phase: str) -> str:
-    """Return the expression of the number of pods in a phase; each state is told by every master."""
+    """Return the expression of the number of pods in a phase; each state is reported by every master."""
     return f'sum(max by (namespace, pod) (kube_pod_status_phase{{phase="{phase}"}})) or vector(0)'
 
 

@@ -20,7 +20,7 @@ def accept(*checks, suite="all", timeout=900):
         "quick",
         "--suite",
         suite,
-        *(w for c in checks for w in ("--check", c)),
+        *(w for c in checks for w in ("--only", c)),
     ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.stdout.startswith("{"), done.stderr

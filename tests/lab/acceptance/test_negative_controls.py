@@ -34,7 +34,7 @@ def healthy(lab):
 def meanwhile(lab, node, script):
     """Run a script on a node beside the check; it must have done its work by the end."""
     done = []
-    # A daemon: where the check breaks, nobody waits for the script.
+    # A daemon: where the check breaks, no one waits for the script.
     thread = threading.Thread(target=lambda: done.append(lab.run(node, script, timeout=300)), daemon=True)
     thread.start()
     yield
@@ -88,7 +88,7 @@ def test_a_killed_run_leaves_its_flags_to_the_next(lab, tried):
     )
     mon = lab.names("mon")[0]
     running = subprocess.Popen(
-        [AVADM, "accept", "run", "--effort", "quick", "--check", "A-FS1"],
+        [AVADM, "accept", "run", "--effort", "quick", "--only", "A-FS1"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

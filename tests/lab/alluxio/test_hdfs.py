@@ -86,7 +86,7 @@ def test_nothing_is_written_through_the_mount(cache, hdfs, mounted, lab):
     assert hdfs.shell("-ls", "-C", "/sets").split() == ["/sets/faces", "/sets/secret"]
 
 
-def test_a_dead_namenode_is_told_and_files_are_there_again_with_it(cache, hdfs, mounted, lab):
+def test_a_dead_namenode_is_reported_and_files_are_there_again_with_it(cache, hdfs, mounted, lab):
     assert {status for status, _ in doctor()} == {"ok"}
     hdfs.stop("n1")
     try:

@@ -8,7 +8,7 @@ import pytest
 
 from ava.client import Client
 from tests.lab.ava.bench_ways import Browser, Ssh
-from tests.lab.ava.day import ENDED
+from tests.lab.ava.user_journey import ENDED
 from tests.lab.waiting import until
 
 IMAGE = "ava-base"

@@ -13,8 +13,8 @@ from ava.client import ApiError, Client
 from avadm.components.ava import component as ava
 from avadm.site.load import load
 from tests.lab.ava.bench_people import bench, gateway, people  # noqa: F401 - fixtures
-from tests.lab.ava.day import CARDS, ENDED, Day
 from tests.lab.ava.raw_door import eve  # noqa: F401 - a fixture
+from tests.lab.ava.user_journey import CARDS, ENDED, UserJourney
 
 PASSWORD_FILE = "/root/.avadm-lab-test"
 
@@ -86,7 +86,7 @@ def platform(lab):
 
 @pytest.fixture(scope="session")
 def authority(platform, lab, tmp_path_factory):
-    """The file with the site's authority; this machine's resolver, which does not know the platform's name, is told it."""
+    """The file with the site's authority; this machine's resolver, which does not know the platform's name, gets it."""
     path = tmp_path_factory.mktemp("authority") / "ca.crt"
     path.write_text(lab.sh(platform.master, "cat /etc/kubernetes/pki/ca.crt"))
     known = socket.getaddrinfo
@@ -120,7 +120,7 @@ def day(platform, authority):
     admin.make_group(name, {"gpu": CARDS, "cpu": 4000, "memory": 4 * 2**30})
     admin.add_member(name, name)
     user.login(name, platform.password)
-    yield Day(user, name, image_of(platform))
+    yield UserJourney(user, name, image_of(platform))
     for run in user.runs():
         if run.state not in ENDED:
             user.stop(run.id)

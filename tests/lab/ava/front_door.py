@@ -73,7 +73,7 @@ class Person:
         return self.ask("GET", self.at_provider(self.to_provider(following), sub=subject))
 
     def me(self):
-        """Return who the platform takes this browser for, None for nobody."""
+        """Return who the platform takes this browser for, None for no one."""
         answer = self.ask("GET", "/api/v1/sessions/current", accept="application/json")
         return answer.json()["user"]["name"] if answer.status_code == 200 else None
 

@@ -1,4 +1,4 @@
-"""The platform's front door for programs that obey no rule: bytes as they are, targets that nobody tidies up."""
+"""The platform's front door for programs that obey no rule: bytes as they are, targets that no one tidies up."""
 
 import contextlib
 import http.client
@@ -45,7 +45,7 @@ class Door:
             return answer.status, dict(answer.getheaders()), content
 
     def ask(self, method, target, body=None, *, token=True, host=None, **headers):
-        """Send a request with a target that nobody tidies up; waits where it is told to."""
+        """Send a request with a target that no one tidies up; waits where it is reported to."""
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = [f"{method} {target} HTTP/1.1", f"Host: {host or self.host}", "Connection: close"]
         lines += [f"Authorization: Bearer {self.token}"] if token else []

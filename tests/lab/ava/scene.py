@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ava.client import ApiError, Client
 from ava.client.transport import http_client
-from tests.lab.ava.books import alive, books, database_of, given, shared_cards
+from tests.lab.ava.consistency import alive, books, database_of, given, shared_cards
 from tests.lab.ava.load import AWAY, SMALL
 from tests.platform.history import disagreements, sums
 

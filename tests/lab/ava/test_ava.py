@@ -1,4 +1,4 @@
-"""The platform as it was installed: users get in by TLS alone, its pods may do nothing, its keys are nobody else's."""
+"""The platform as it was installed: users get in by TLS alone, its pods may do nothing, its keys are no one else's."""
 
 import json
 
@@ -53,7 +53,7 @@ def test_no_process_has_the_password_in_its_arguments_or_environment(platform, l
         assert lab.run(node, f"{line}; rm -f /dev/shm/t").stdout.strip() == ""
 
 
-def test_a_pod_of_somebody_else_does_not_reach_its_pods(platform, lab):
+def test_a_pod_of_another_user_s_does_not_reach_its_pods(platform, lab):
     found = platform.ctl("get pods --namespace=ava-system --selector=app=ava")["items"]
     addresses = {p["status"]["podIP"] for p in found if p["status"].get("podIP")}
     name, image = "ava-neighbour", found[0]["spec"]["containers"][0]["image"]
@@ -87,7 +87,7 @@ def test_a_pod_of_somebody_else_does_not_reach_its_pods(platform, lab):
     assert all(line.split()[2] != "0" for line in reply), reply
 
 
-def test_the_init_process_is_there_and_nobody_but_root_may_change_it(platform, lab):
+def test_the_init_process_is_there_and_no_one_but_root_may_change_it(platform, lab):
     for node in platform.ctl("get nodes --selector=node-role.kubernetes.io/worker=")["items"]:
         name = node["metadata"]["name"]
         assert lab.sh(name, "stat -c '%U:%G %a' /usr/lib/ava/init").strip() == "root:root 755"

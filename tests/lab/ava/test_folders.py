@@ -1,4 +1,4 @@
-"""Homes, groups' folders and data sets in real pods on real cephfs: reached by their owners, limited, and by nobody else."""
+"""Homes, groups' folders and data sets in real pods on real cephfs: reached by their owners, limited, and by no one else."""
 
 import base64
 import json
@@ -6,7 +6,7 @@ import json
 import pytest
 
 from ava.client import ApiError, Client
-from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.ava.user_journey import ENDED, SMALL
 from tests.lab.waiting import until
 
 pytestmark = pytest.mark.lab
@@ -52,12 +52,12 @@ for path in (group, home):
     try: os.setxattr(path, 'ceph.quota.max_bytes', str(1 << 40).encode())
     except OSError: pass
 import time
-said = 'whole'
+result = 'whole'
 for number in range(40):
-    done, said = fill(f'{group}/f{number}', 16 << 20)
-    if said != 'whole': break
+    done, result = fill(f'{group}/f{number}', 16 << 20)
+    if result != 'whole': break
     time.sleep(0.3)
-print('group', said, number * 16 <= 400)
+print('group', result, number * 16 <= 400)
 print('home', fill(home + '/other', 4 << 20)[1])
 for number in range(40):
     try: os.unlink(f'{group}/f{number}')
@@ -200,7 +200,7 @@ def test_an_upload_goes_on_after_the_death_of_who_takes_it(day, lab, platform, t
     where = day.user.begin_upload(one.id, "large", len(content))
     killed = []
 
-    def told(done):
+    def progress(done):
         if done and not killed:
             killed.append(done)
             lab.sh(platform.master, "kubectl delete pods -n ava-system -l part=storage --grace-period=1")
@@ -210,7 +210,7 @@ def test_an_upload_goes_on_after_the_death_of_who_takes_it(day, lab, platform, t
 
     before, sending.PIECE = sending.PIECE, 16 * MIB
     try:
-        day.user.upload(where, file, told=told)
+        day.user.upload(where, file, progress=progress)
     finally:
         sending.PIECE = before
     got = tmp_path / "got"

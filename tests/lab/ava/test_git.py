@@ -11,7 +11,7 @@ import pytest
 
 from avadm.site.load import load
 from avadm_lab.sitefile import GIT_PORT
-from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.ava.user_journey import ENDED, SMALL
 
 pytestmark = pytest.mark.lab
 ROLES = [{"each": {**SMALL, "memory": 128 * 2**20}, "policy": "abort"}]

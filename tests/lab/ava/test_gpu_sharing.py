@@ -1,6 +1,6 @@
 """One of the lab's GPU nodes shares its cards in two (I13): more containers than cards, and a plug-in that dies.
 
-The node is told by hand what `gpus.slots` of the site file has the roles tell it: the plug-in's option, and the label.
+The node is configured by hand as the roles do for `gpus.slots` of the site file: the plug-in's option, and the label.
 """
 
 import json
@@ -34,7 +34,7 @@ def offered(platform):
 
 @pytest.fixture(scope="module")
 def shared(platform, lab):
-    """Have the node share its cards while nobody else uses them."""
+    """Have the node share its cards while no one else uses them."""
     do = (
         f"mkdir -p {DROP_IN}\n"
         f"command=$(sed -n '/^ExecStart=/,/[^\\\\]$/p' /etc/systemd/system/{UNIT}.service | sed 's/--slots=[0-9]*//')\n"
@@ -84,7 +84,7 @@ class Tenant:
         spec = {"image": image_of(self.platform), "command": ["python3", "-c", TELL], "queue": queue}
         return self.user.start(name, {**spec, "roles": [{"each": {**SMALL, "gpu": gpu}}]}).id
 
-    def told(self, run):
+    def report_of(self, run):
         """Return what a run says of its GPUs, once it runs: its share, and the devices."""
         lines = until(lambda: [line.text for line in self.user.logs(run, tail=10)], 90)
         share, *devices = lines[0].split()
@@ -93,7 +93,7 @@ class Tenant:
 
 def test_more_containers_than_cards_run_at_once_and_no_card_has_more_than_its_slots(tenant, shared, lab):
     runs = [tenant.start(f"slot-{i}") for i in range(CARDS * SLOTS)]
-    reports = [tenant.told(run) for run in runs]
+    reports = [tenant.report_of(run) for run in runs]
     assert {share for share, _ in reports} == {f"1/{SLOTS}"}
     assert Counter(device for _, (device,) in reports) == {f"/dev/nvidia{i}": SLOTS for i in range(CARDS)}
     late = tenant.start("late")
@@ -105,7 +105,7 @@ def test_more_containers_than_cards_run_at_once_and_no_card_has_more_than_its_sl
     until(lambda: offered(tenant.platform) == CARDS * SLOTS, 90)
     assert all(tenant.user.run(run).state == "running" for run in runs)
     tenant.user.stop(runs[3])
-    assert tenant.told(late)[1] == reports[3][1]
+    assert tenant.report_of(late)[1] == reports[3][1]
 
 
 def test_two_slots_are_refused_and_a_whole_card_is_given_elsewhere(tenant):
@@ -113,11 +113,11 @@ def test_two_slots_are_refused_and_a_whole_card_is_given_elsewhere(tenant):
         tenant.start("two", gpu=2)
     assert [p.code for p in refused.value.problems] == ["one-slot"]
     whole = tenant.start("whole", queue="default")
-    assert tenant.told(whole)[0] == "whole"
+    assert tenant.report_of(whole)[0] == "whole"
     (pod,) = tenant.user.pods(whole)
     assert pod.node != NODE
 
 
-def test_what_is_free_is_told_in_slots(tenant):
+def test_what_is_free_is_reported_in_slots(tenant):
     node = next(n for n in tenant.user.cluster().nodes if n.name == NODE)
     assert (node.gpu_slots, node.capacity.gpu) == (SLOTS, CARDS * SLOTS), json.dumps(node.model_dump())

@@ -52,7 +52,7 @@ def test_no_path_leads_behind_the_door(eve, target):
         assert word not in content
 
 
-def test_headers_are_nobodys_identity(eve, people, platform, authority):
+def test_headers_are_no_user_s_identity(eve, people, platform, authority):
     stranger = Door(platform, authority, "")
     admin = people.admin.me().name
     for headers in [
@@ -145,7 +145,7 @@ def test_a_page_elsewhere_changes_nothing_by_a_browser(people, platform):
         "/api/v1/tokens",
     ],
 )
-def test_a_log_in_leads_nowhere_else(people, platform, authority, following):
+def test_a_login_leads_nowhere_else(people, platform, authority, following):
     eve = Door(platform, authority, "")
     status, _, content = eve.ask(
         "GET", f"/login?next={following.replace(' ', '%20')}", token=False, Accept="text/html"

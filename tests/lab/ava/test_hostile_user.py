@@ -13,8 +13,8 @@ import pytest
 
 from ava.client import ApiError, Client
 from tests.lab.ava.conftest import image_of
-from tests.lab.ava.day import SMALL
 from tests.lab.ava.raw_door import NO, SECRET
+from tests.lab.ava.user_journey import SMALL
 from tests.lab.waiting import until
 
 pytestmark = pytest.mark.lab
@@ -87,7 +87,7 @@ def test_nothing_of_another_users_can_be_read_or_changed(eve, anns, people):
     assert people.ann.ava.group(ann).quota.gpu == 1
 
 
-def test_nobody_makes_themselves_an_administrator(eve, people):
+def test_no_one_makes_themselves_an_administrator(eve, people):
     me = people.eve.name
     for method, path, body in [
         ("PATCH", f"/api/v1/users/{me}", {"admin": True}),

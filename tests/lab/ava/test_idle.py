@@ -17,9 +17,9 @@ import pytest
 from ava.domain import labels
 from tests.lab import prometheus
 from tests.lab.ava.bench_ways import Kernel, Ssh
-from tests.lab.ava.day import ENDED
-from tests.lab.ava.post import Post, signed
+from tests.lab.ava.mail_sink import MailSink, signed
 from tests.lab.ava.settings import changed, here
+from tests.lab.ava.user_journey import ENDED
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -46,7 +46,7 @@ SPECS = {
     "ssh": spec(command=["sleep", "3600"]),
     "browser": spec(),
 }
-"""Nobody works in the first two; an administrator has the second kept."""
+"""No one works in the first two; an administrator has the second kept."""
 
 
 def pods_of(platform):
@@ -61,7 +61,7 @@ def site(platform, lab, people, tmp_path_factory):
     folder, ann = tmp_path_factory.mktemp("idle"), people.ann
     group = next(g for g in ann.ava.groups() if g.name == ann.name)
     people.admin.set_quota(ann.name, group.quota.model_dump() | {"disk": 2 * GIB})
-    with Post(folder, here(lab), USER, PASSWORD) as post:
+    with MailSink(folder, here(lab), USER, PASSWORD) as post:
         service = {"networks": [f"{post.address}/32"], "ca": post.ca.read_text()}
         mail = {"host": post.address, "port": post.mail_port, "sender": "ava@example.org", "user": USER}
         notices = {"mail": mail | service, "webhook": {"url": post.hook, **service}}
@@ -75,7 +75,7 @@ def site(platform, lab, people, tmp_path_factory):
         until(lambda: {ann.ava.run(run).state for run in runs.values()} == {"running"}, 180)
         pods = pods_of(platform)
         with changed(lab, {PASSFILE: PASSWORD}, workbenches=rule, notices=notices) as settings:
-            # On nodes that they fill: the parts of the platform that come for the new settings take nobody's place.
+            # On nodes that they fill: the parts of the platform that come for the new settings take no one's place.
             assert pods_of(platform) == pods
             yield SimpleNamespace(
                 post=post, made=made, runs=runs, keys=keys, ann=ann, signer=settings.secret(SIGNER)
@@ -153,24 +153,24 @@ def seen(site, gateway, lab):
             time.sleep(3)
         node = lab.names("prometheus")[0]
         rows = prometheus.query(lab, node, f'run:gpu_utilization:percent{{run="{site.runs["card"]}"}}')
-    print(f"told after {report['idle'][0]:.0f} s, ended after {ended['idle'][0]:.0f} s")
+    print(f"reported after {report['idle'][0]:.0f} s, ended after {ended['idle'][0]:.0f} s")
     duty = [float(row["value"][1]) for row in rows]
-    return SimpleNamespace(told=report, ended=ended, page=page, duty=duty)
+    return SimpleNamespace(report=report, ended=ended, page=page, duty=duty)
 
 
-def test_who_does_not_work_is_told_first_and_then_stopped(site, seen, people):
+def test_who_does_not_work_is_reported_first_and_then_stopped(site, seen, people):
     when, why = seen.ended["idle"]
-    report, _ = seen.told["idle"]
+    report, _ = seen.report["idle"]
     assert when - report >= WARN * 3600 - 5
     assert why == "Stopped by the site's rule for idle workbenches."
-    assert "Nobody works in it" in seen.page
+    assert "It is idle" in seen.page
     (line,) = [x for x in people.admin.audit(most=100) if x.object == f"run {site.runs['idle']}"][:1]
     assert (line.who, line.action) == ("ava", "workbenches.idle")
 
 
 @pytest.mark.parametrize("name", ["kept", "busy", "card", "ssh", "browser"])
-def test_who_works_or_is_kept_is_neither_told_nor_stopped(site, seen, name):
-    assert name not in seen.told
+def test_who_works_or_is_kept_is_neither_reported_nor_stopped(site, seen, name):
+    assert name not in seen.report
     assert name not in seen.ended
     assert site.ann.ava.workbench(site.made[name].id).state == "running"
     # The control: that a card works is known, and not only that nothing is.
@@ -180,14 +180,14 @@ def test_who_works_or_is_kept_is_neither_told_nor_stopped(site, seen, name):
 def test_the_owner_hears_of_both_by_mail_and_by_webhook(site, seen):
     run, post = site.runs["idle"], site.post
 
-    # Of other runs of the last day it hears too: nobody was told before.
+    # Of other runs of the last day it hears too: no one was reported before.
     def posts():
         return [one for one in post.posts if one[0]["run"] == run]
 
     def kinds():
         return [reply["kind"] for reply, _, _ in posts()]
 
-    until(lambda: kinds() == ["bench-idle", "run-finished"], 60, told=kinds)
+    until(lambda: kinds() == ["bench-idle", "run-finished"], 60, report=kinds)
     assert {reply["run"] for reply, _, _ in post.posts if reply["kind"] == "bench-idle"} == {run}
     for reply, raw, signature in posts():
         assert signature == signed(raw, site.signer)
@@ -199,11 +199,11 @@ def test_the_owner_hears_of_both_by_mail_and_by_webhook(site, seen):
     def subjects():
         return [letter["Subject"] for _, letter in mails()]
 
-    until(lambda: len(mails()) == 2, 60, told=subjects)
+    until(lambda: len(mails()) == 2, 60, report=subjects)
     (to, first), (_, last) = mails()
     assert to == [f"{site.ann.name}@example.org"]
     assert first["Subject"] == "workbench rest-idle: idle"
-    assert "Nobody works in it. It is stopped at" in first.get_content()
+    assert "It is idle. It is stopped at" in first.get_content()
     assert last["Subject"] == "workbench rest-idle: stopped"
     assert "the site's rule for idle workbenches" in last.get_content()
 
@@ -216,5 +216,5 @@ def test_the_disk_and_the_home_stay_and_it_is_started_again_with_all_its_time(si
     assert reply.split() == ["mine", "mine"]
     now = ann.ava.workbench(site.made["idle"].id)
     assert now.idle_until is None
-    _, until_then = seen.told["idle"]
+    _, until_then = seen.report["idle"]
     assert ann.ava.run(again.id).admitted > until_then - timedelta(hours=WARN)

@@ -43,7 +43,7 @@ class Tenant:
         return self.user.start("isolation", {**spec, "roles": [{"each": {**SMALL, "gpu": 1}}]}).id
 
     def until(self, run, done, seconds=90):
-        return until(done, seconds, told=lambda: self.user.run(run))
+        return until(done, seconds, report=lambda: self.user.run(run))
 
     def lines(self, run):
         return [line.text for line in self.user.logs(run, tail=1000)]
@@ -64,7 +64,7 @@ def tenants(platform, authority):
 
 
 class Scene:
-    """The victim at work, and what the attacks are told of it."""
+    """The victim at work, and what the attacks are informed of it."""
 
     def __init__(self, platform, lab, victim):
         self.platform, self.lab = platform, lab
@@ -124,7 +124,7 @@ class Scene:
         return self._rows
 
     def judge(self, lines):
-        """Compare what an attacker has said, in lines of JSON, with what gets through where it may."""
+        """Compare what an attacker has reported, in lines of JSON, with what gets through where it may."""
         tried = {line["id"]: line for line in map(json.loads, lines)}
         assert sorted(tried) == sorted(row.id for row in self._rows)
         # A row that cannot get through anywhere shows nothing.
@@ -143,7 +143,7 @@ class Scene:
         return [Attack(p.name, "A-SC3", "connect", p.node, (p.address, p.port)) for p in ports]
 
     def _control(self, rows):
-        """Return what gets through where it may: id to the line that was said."""
+        """Return what gets through where it may: id to the line that was stated."""
         found = {}
         for place in {row.control for row in rows}:
             mine = [row for row in rows if row.control == place]

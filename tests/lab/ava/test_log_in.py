@@ -114,7 +114,7 @@ def reached(platform, part, ports):
     return dict(row.split() for row in platform.lab.sh(platform.master, line).splitlines())
 
 
-def test_the_deployment_opens_the_way_for_the_interface_and_nobody_else(platform, door):
+def test_the_deployment_opens_the_way_for_the_interface_and_no_other_user(platform, door):
     assert reached(platform, "api", door.ports) == {"provider": "open", "directory": "open"}
     for part in ("operator", "scheduler"):
         assert set(reached(platform, part, door.ports).values()) == {"closed"}, part
@@ -150,7 +150,7 @@ def test_a_person_of_the_directory_logs_in_by_form_and_by_command_line(door):
 
 
 def test_who_is_locked_unknown_or_shut_out_does_not_get_in(platform, door):
-    names, nobody = door.names, door.person("nobody")
+    names, stranger = door.names, door.person("nobody")
     no = "Name and password do not belong together."
     for name, word in (
         (names.ann, "wrong"),
@@ -158,20 +158,20 @@ def test_who_is_locked_unknown_or_shut_out_does_not_get_in(platform, door):
         (names.ann, platform.password),  # the database's, which counts for administrators alone
         ("stranger", WORD),  # in the directory, without an account
     ):
-        answer = nobody.form(name, word)
+        answer = stranger.form(name, word)
         refused(answer, answer.status_code)
         assert answer.status_code in (401, 422), (name, answer.status_code)
     lock = {"pwdAccountLockedTime": [(ldap3.MODIFY_ADD, ["000001010000Z"])]}
     door.directory.change(f"uid={names.eve},ou=people", lock)
-    refused(nobody.form(names.eve, WORD), 401, no)
+    refused(stranger.form(names.eve, WORD), 401, no)
     door.admin.change_user(names.ben, state="disabled")
-    refused(nobody.form(names.ben, WORD), 403, "This account may not log in.")
-    # Only who has given the right word is told of the account's state.
-    refused(nobody.form(names.ben, "wrong"), 401, no)
-    assert nobody.me() is None
+    refused(stranger.form(names.ben, WORD), 403, "This account may not log in.")
+    # Only who has given the right word is informed of the account's state.
+    refused(stranger.form(names.ben, "wrong"), 401, no)
+    assert stranger.me() is None
 
 
-def test_while_the_directory_is_away_or_another_nobody_of_it_gets_in_but_administrators_do(platform, door):
+def test_while_the_directory_is_away_or_another_no_one_of_it_gets_in_but_administrators_do(platform, door):
     ann, root = door.person("ann-later"), door.person("root")
     door.directory.stop()
     try:
@@ -227,7 +227,7 @@ def test_a_claim_lets_in_at_once_and_the_command_line_by_a_token(door):
     assert noor.ava("login", "-u", door.names.noor, given=f"{WORD}\n").returncode == 2
 
 
-def test_an_answer_is_good_once_in_the_browser_that_began_and_for_its_own_log_in(door):
+def test_an_answer_is_good_once_in_the_browser_that_began_and_for_its_own_login(door):
     noor, thief = door.person("noor-2"), door.person("thief")
     back = noor.at_provider(noor.to_provider(), sub=f"s-{door.names.noor}")
     no = "The answer belongs to no login that has begun here."
@@ -243,7 +243,7 @@ def test_an_answer_is_good_once_in_the_browser_that_began_and_for_its_own_log_in
     refused(noor.ask("GET", back), 400, no, "an answer that was used before")
 
 
-def test_a_refusal_at_the_provider_is_told(door):
+def test_a_refusal_at_the_provider_is_reported(door):
     kim = door.person("kim")
     url = kim.to_provider()
     back = kim.at_provider(url, action="deny")
@@ -257,7 +257,7 @@ def test_a_refusal_at_the_provider_is_told(door):
 @pytest.mark.parametrize(
     "away", ["https://evil.example", "//evil.example", "/\\evil.example", "/api/v1/users"]
 )
-def test_a_log_in_leads_to_no_other_site(door, away):
+def test_a_login_leads_to_no_other_site(door, away):
     noor = door.person("noor-3")
     # Also where somebody makes the address of the button themselves.
     url = noor.away(noor.ask("GET", str(httpx.URL("/api/v1/oidc/login", params={"next": away}))))
@@ -272,7 +272,7 @@ def noor_out(person, away):
     return person.ask("GET", str(httpx.URL("/login", params={"next": away}))).text
 
 
-def test_while_the_provider_is_away_or_another_nobody_gets_in_by_it_and_then_at_once(platform, door):
+def test_while_the_provider_is_away_or_another_no_one_gets_in_by_it_and_then_at_once(platform, door):
     noor, root = door.person("noor-4"), door.person("root-2")
     no = "The site's login service does not answer."
     back = noor.at_provider(noor.to_provider(), sub=f"s-{door.names.noor}")

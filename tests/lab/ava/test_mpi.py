@@ -1,10 +1,10 @@
-"""MPI over ssh between the pods of one run, in the image that the site offers; nobody else gets into them."""
+"""MPI over ssh between the pods of one run, in the image that the site offers; no one else gets into them."""
 
 import time
 
 import pytest
 
-from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.ava.user_journey import ENDED, SMALL
 
 pytestmark = pytest.mark.lab
 EACH = {**SMALL, "memory": 192 * 2**20}
@@ -12,8 +12,8 @@ RANKS = (
     "import platform\n"
     "from mpi4py import MPI\n"
     "world = MPI.COMM_WORLD\n"
-    "told = (world.allreduce(world.rank + 1), platform.node())\n"
-    "all = world.gather(told)\n"
+    "received = (world.allreduce(world.rank + 1), platform.node())\n"
+    "all = world.gather(received)\n"
     "if world.rank == 0:\n"
     "    for sum, node in all: print('sum', sum, 'on', node, flush=True)\n"
 )
@@ -40,7 +40,7 @@ def test_mpirun_starts_its_processes_in_the_other_pods_of_the_run(day):
     assert all("-worker-" in host for host in hosts), "the launcher computes nothing"
 
 
-def test_nobody_but_the_run_itself_gets_into_its_pods(day, platform):
+def test_no_one_but_the_run_itself_gets_into_its_pods(day, platform):
     run = start(day, "mpi-closed", "until [ -e /tmp/over ]; do sleep 1; done")
     day.until(run, "running")
     space = f"ava-{day.group}"
@@ -62,7 +62,7 @@ def test_nobody_but_the_run_itself_gets_into_its_pods(day, platform):
     inside = f"kubectl exec --namespace={space} {launcher} --"
     line = f'{inside} bash -c "{knocks}"'
     assert platform.lab.sh(platform.master, line).split("\n")[:2] == [f"{a} open" for a in workers]
-    # And without the run's own key sshd lets nobody in, wherever they come from.
+    # And without the run's own key sshd lets no one in, wherever they come from.
     done = platform.lab.run(platform.master, f"{inside} {STRANGER.format(workers[0])}")
     assert "Permission denied (publickey)" in done.stderr + done.stdout
     day.user.stop(run)

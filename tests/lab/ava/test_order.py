@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.ava.user_journey import ENDED, SMALL
 
 pytestmark = pytest.mark.lab
 ROLES = [{"each": SMALL}]

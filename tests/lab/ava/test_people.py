@@ -48,7 +48,7 @@ users:
 groups:
   - {{name: {group}, members: [{name}], quota: {{gpu: 1, cpu: 2, memory: 1GiB, storage: 1GiB}}}}
 """)
-    shown = avadm("apply", str(file), "--check")
+    shown = avadm("apply", str(file), "--dry-run")
     assert shown.returncode == 0, shown.stderr
     assert f"would group {group}: make with gpu 1, cpu 2, memory 1 GiB, storage 1 GiB" in shown.stdout
     done = json.loads(avadm("apply", str(file), "--json").stdout)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from ava.client import Client
-from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.ava.user_journey import ENDED, SMALL
 
 pytestmark = pytest.mark.lab
 OPERATOR = "system:serviceaccount:ava-system:operator"

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from ava.client import Client
-from tests.asking import ask
-from tests.lab.ava.day import ENDED, SMALL
+from tests.http_request import ask
+from tests.lab.ava.user_journey import ENDED, SMALL
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -17,8 +17,8 @@ PROGRAM = """
 import http.server, json, os, socket
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        told = {"version": %r, "pod": socket.gethostname(), "heard": dict(self.headers)}
-        text = json.dumps(told).encode()
+        received = {"version": %r, "pod": socket.gethostname(), "heard": dict(self.headers)}
+        text = json.dumps(received).encode()
         self.send_response(200 if %r != "bad" else 500)
         self.send_header("Content-Length", str(len(text)))
         self.send_header("Set-Cookie", "mine=1; Domain=lab.test")
@@ -59,7 +59,7 @@ class Service:
             found = self.day.user.service(run)
             return found if wanted(found) else None
 
-        return until(reached, seconds, told=lambda: self.day.user.service(run))
+        return until(reached, seconds, report=lambda: self.day.user.service(run))
 
     def ask(self, host, token=None, path="/", **headers):
         """Return status, headers and body of one request through the ingress."""
@@ -174,7 +174,7 @@ def test_only_members_of_the_group_get_in_and_the_service_learns_no_token(servic
     admin.login(platform.admin, platform.password)
     foreign = admin.make_token("foreign").token
     assert service.ask(host, foreign)[0] == 403, "an administrator is no member"
-    # What the ingress says of a request nobody else says.
+    # What the ingress says of a request no one else says.
     assert (
         service.ask(host, foreign, **{"X-Forwarded-Host": "x", "X-Ava-User": service.day.user.me().name})[0]
         == 403
@@ -185,14 +185,14 @@ def test_only_members_of_the_group_get_in_and_the_service_learns_no_token(servic
     assert heard["x-ava-user"] == service.day.user.me().name
     assert not {"authorization", "cookie"} & set(heard)
     assert "set-cookie" not in {name.lower() for name in headers}
-    # Nobody else's name leads there.
+    # No one else's name leads there.
     for other in (f"x{host}", f"echo.{host.partition('.')[2]}"):
         assert service.ask(other, service.token)[0] == 404
     api, _, _ = service.ask(platform.host, service.token, path="/api/v1/users/me")
     assert api == 200, "the API is where it was"
 
 
-def test_what_is_public_is_so_and_says_nobody_s_name(service, echo):
+def test_what_is_public_is_so_and_says_no_user_s_name(service, echo):
     _run, host = echo
     service.submit("2", access="public")
     until(lambda: service.ask(host)[0] == 200, 30)

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from ava.client import ApiError, Client
-from tests.lab.ava.day import ENDED, SMALL
 from tests.lab.ava.test_folders import until
+from tests.lab.ava.user_journey import ENDED, SMALL
 
 pytestmark = pytest.mark.lab
 
@@ -114,7 +114,7 @@ def reads_on_several_nodes(day, admin, lab, rbd, image, one, began):
     for run in runs:
         assert day.log(run, len(SEEN)) == SEEN
     assert len({day.user.pods(run)[0].node for run in runs}) == 2
-    # ceph itself keeps it, whoever asks.
+    # ceph itself keeps it, anyone who asks.
     assert info(rbd, image)["protected"] in (True, "true")
     assert refused(rbd, f"snap unprotect rbd/{image}@v1") == "refused"
     assert refused(rbd, f"snap rm rbd/{image}@v1") == "refused"
@@ -125,7 +125,7 @@ def reads_on_several_nodes(day, admin, lab, rbd, image, one, began):
         day.until(run, *ENDED, seconds=120)
 
 
-def test_what_is_not_there_is_told_and_its_runs_wait_with_the_reason(day, admin, image):
+def test_what_is_not_there_is_reported_and_its_runs_wait_with_the_reason(day, admin, image):
     source = {"kind": "rbd", "image": image, "snapshot": "v2"}
     one = admin.make_data_set(f"none-{image}", source)
     report = until(lambda: admin.data_set(one.id).elsewhere.trouble, 60)

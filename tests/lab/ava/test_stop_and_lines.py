@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.ava.user_journey import ENDED, SMALL
 from tests.lab.faults.drive import avadm
 
 pytestmark = pytest.mark.lab

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ava.client import ApiError
-from tests.lab.ava.day import CARDS, ENDED, SMALL
+from tests.lab.ava.user_journey import CARDS, ENDED, SMALL
 
 pytestmark = pytest.mark.lab
 
@@ -83,7 +83,7 @@ def test_a_training_reaches_nothing_of_the_hosts(day, lab):
 
 
 @pytest.mark.core("trainings")
-def test_what_was_used_is_told_by_group(day):
+def test_what_was_used_is_reported_by_group(day):
     run = day.start("used", "import time; time.sleep(2)", roles=[{"each": {**SMALL, "gpu": 1}}])
     day.until(run, *ENDED)
     (used,) = [row for row in day.user.usage().rows if row.group == day.group]

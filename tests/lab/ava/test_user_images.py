@@ -11,7 +11,7 @@ import pytest
 from ava.client import ApiError, Client
 from tests.docker_client import Docker
 from tests.lab.ava.conftest import image_of
-from tests.lab.ava.day import SMALL
+from tests.lab.ava.user_journey import SMALL
 
 pytestmark = pytest.mark.lab
 
@@ -49,7 +49,7 @@ def stranger(platform, authority):
 
 
 @pytest.mark.core("registry")
-def test_a_user_pushes_an_image_and_runs_it_and_nobody_else_does(day, docker, platform, stranger):
+def test_a_user_pushes_an_image_and_runs_it_and_no_other_user_does(day, docker, platform, stranger):
     source = image_of(platform).partition("/")[2]
     own = f"users/{day.group}/mine:{int(time.time())}"
     assert docker.copy(source, own) == 201

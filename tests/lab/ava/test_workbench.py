@@ -17,8 +17,8 @@ def test_its_owner_alone_gets_into_jupyter_and_runs_a_cell(people, bench):
     strange = people.eve.browser.get(bench.url)
     assert strange.status_code == 404, "what is not hers does not exist for her"
     assert "JupyterLab" not in strange.text
-    nobody = Browser(people.ann.authority).ask("GET", bench.url, accept="application/json")
-    assert nobody.status_code == 401
+    anonymous = Browser(people.ann.authority).ask("GET", bench.url, accept="application/json")
+    assert anonymous.status_code == 401
 
 
 @pytest.mark.core("workbenches")

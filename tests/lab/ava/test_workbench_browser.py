@@ -8,7 +8,7 @@ from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 playwright = pytest.importorskip("playwright.sync_api")
-CELL, SAID = ".jp-Notebook .jp-CodeCell >> nth=0 >>", ".jp-OutputArea-output pre >> nth=0"
+CELL, OUTPUT = ".jp-Notebook .jp-CodeCell >> nth=0 >>", ".jp-OutputArea-output pre >> nth=0"
 SECONDS = 90_000
 """A workbench of 0.2 cores takes ten seconds to show its first page."""
 
@@ -46,8 +46,8 @@ def test_its_owner_logs_in_opens_jupyterlab_and_runs_a_cell(people, bench, page)
         page.click(f"{CELL} .cm-content")
         page.keyboard.press("Shift+Enter")
         page.wait_for_timeout(3000)
-        return page.locator(SAID).count() and page.text_content(SAID).split()
+        return page.locator(OUTPUT).count() and page.text_content(OUTPUT).split()
 
     assert until(ran, 90) == ["42", bench.it.run]
-    # Nobody is asked whether news of the internet are wanted.
+    # No one is asked whether news of the internet are wanted.
     assert page.locator("text=official Jupyter news").count() == 0

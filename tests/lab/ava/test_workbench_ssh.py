@@ -62,7 +62,7 @@ def test_rsync_copies_a_tree(bench, tmp_path, lab, platform):
     assert reply.stdout.split()[-1] == "1"
 
 
-def test_a_log_in_has_the_containers_variables_and_a_terminal(bench):
+def test_a_login_has_the_containers_variables_and_a_terminal(bench):
     reply = bench.ssh.run("-tt", "bench", "echo $AVA_RUN $HOME; tty; echo $SHELL").stdout.split()
     assert reply[0] == bench.it.run
     assert reply[2].startswith("/dev/pts/")
@@ -150,7 +150,7 @@ def test_the_gateway_reaches_nothing_but_ones_own_workbenches(platform, people, 
 @pytest.mark.parametrize(
     "options", [["-N", "-R", "0:127.0.0.1:22"], ["-N", "-w", "0:0"], ["-N", "-R", "/tmp/s:127.0.0.1:22"]]
 )
-def test_the_gateway_listens_for_nobody_and_makes_no_tunnel(bench, options):
+def test_the_gateway_listens_for_no_one_and_makes_no_tunnel(bench, options):
     argv = ["ssh", "-F", str(bench.ssh.config), "-o", "ExitOnForwardFailure=yes", *options, "gateway"]
     done = subprocess.run(
         argv, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL

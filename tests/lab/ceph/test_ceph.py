@@ -20,7 +20,7 @@ def site(lab):
 
 @pytest.fixture(scope="session")
 def wanted(site):
-    """The variables that the roles were told."""
+    """The variables of the roles."""
     return variables(site, KeyStore.open(site.path))
 
 

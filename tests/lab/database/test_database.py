@@ -1,4 +1,4 @@
-"""PostgreSQL as it was installed: one address, a standby that has what was acknowledged, nobody without TLS and password."""
+"""PostgreSQL as it was installed: one address, a standby that has what was acknowledged, no one without TLS and password."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_the_primary_has_the_address_and_its_standby_is_synchronous(lab, databas
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "error"),
     [
         ({"password": "guessed"}, "password authentication failed"),
         ({"password": ""}, "no password supplied"),
@@ -31,11 +31,11 @@ def test_the_primary_has_the_address_and_its_standby_is_synchronous(lab, databas
     ],
     ids=lambda value: "-".join(f"{k}" for k in value) if isinstance(value, dict) else "",
 )
-def test_others_are_refused(database, given, said):
+def test_others_are_refused(database, given, error):
     _, standby = database.roles()
     came = database.ask(standby, "SELECT 1", **given)
     assert came.returncode != 0
-    assert said in came.stderr
+    assert error in came.stderr
 
 
 def test_what_may_change_the_cluster_wants_a_password(lab, database):

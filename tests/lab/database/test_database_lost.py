@@ -61,7 +61,7 @@ class Writer:
         self.reader.start()
 
     def ended(self):
-        """Return the numbers that were acknowledged, the longest pause in seconds, and what was said in between."""
+        """Return the numbers that were acknowledged, the longest pause in seconds, and what was stated in between."""
         self.reader.join()
         assert self.process.wait() == 0
         rows = [line.split() for line in self.lines if not line.startswith("#")]
@@ -138,7 +138,7 @@ def test_etcd_away_stops_no_primary(lab, database, charges, tried):
     assert pause < 10, reply
 
 
-def test_a_member_whose_data_are_away_is_not_made_anew_until_it_is_asked_for(lab, database, tried):
+def test_a_member_whose_data_are_away_is_not_made_again_until_it_is_asked_for(lab, database, tried):
     primary, standby = database.roles()
     row = tried(
         "PostgreSQL's data away", "the standby's data moved away", "apply refuses; --replace copies them"

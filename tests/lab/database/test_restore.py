@@ -10,7 +10,7 @@ import pytest
 
 from ava.client import ApiError
 from tests.lab.ava.conftest import authority, day, platform  # noqa: F401
-from tests.lab.ava.day import SMALL
+from tests.lab.ava.user_journey import SMALL
 from tests.lab.database.test_backups import backed  # noqa: F401
 from tests.lab.database.test_database_lost import Writer
 from tests.lab.faults.drive import avadm
@@ -50,7 +50,7 @@ def lost(lab, database):
 
 
 def restored(aim, begun):
-    """Restore to a time and return what was told; tried again while etcd has the lease of one that was killed."""
+    """Restore to a time and return what was reported; tried again while etcd has the lease of one that was killed."""
     argv = ["database", "restore", "--to", aim.isoformat(), "--json"]
     done = avadm(*argv)
     while "leads" in done.stderr and time.monotonic() < begun + 60:
@@ -116,7 +116,7 @@ def test_after_the_loss_of_all_data_all_up_to_a_time_is_back_and_none_after(
         answers = time.monotonic() - begun
         day.succeeded(day.start("after", "print(1)", roles=[{"each": SMALL}]))
         works = time.monotonic() - begun
-        # The state has forgotten it, so its pods are nobody's.
+        # The state has forgotten it, so its pods are no one's.
         eventually(lambda: not platform.ctl(f"get pods --all-namespaces -l ava.io/run={later}")["items"], 180)
         row.came = (
             f"{len(before)} rows acknowledged before, {len(before - kept)} lost; {len(after)} after, {len(after & kept)} there;"
@@ -130,7 +130,7 @@ def test_after_the_loss_of_all_data_all_up_to_a_time_is_back_and_none_after(
         database.ask(standby, "DROP TABLE IF EXISTS charge;")
 
 
-def test_an_archive_that_takes_nothing_is_told(lab, backed, tried):
+def test_an_archive_that_takes_nothing_is_reported(lab, backed, tried):
     database = backed
     primary, _ = database.roles()
     row = tried(
@@ -157,4 +157,4 @@ def test_an_archive_that_takes_nothing_is_told(lab, backed, tried):
         lab.sh(primary, "cat /root/hosts.lab >/etc/hosts; rm /root/hosts.lab")
     eventually(lambda: database.own(primary, failed) == ["f"], 240)
     lab.sh(primary, "systemctl start avadm-database-look")
-    row.came = "told by metrics and the doctor; what waited was archived by itself"
+    row.came = "reported by metrics and the doctor; what waited was archived by itself"

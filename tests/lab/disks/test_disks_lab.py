@@ -18,7 +18,7 @@ def avadm(*words):
 
 
 @pytest.mark.core("disks")
-def test_every_approved_disk_is_told_as_the_osd_that_it_is(lab):
+def test_every_approved_disk_is_reported_as_the_osd_that_it_is(lab):
     done = avadm("list", "--limit", "osd", "--json")
     assert done.returncode == 0, done.stderr
     disks = [d for d in json.loads(done.stdout)["disks"] if d["approved"]]

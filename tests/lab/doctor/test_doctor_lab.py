@@ -79,7 +79,7 @@ def test_planted_trouble_is_found(lab, tried, plant):
 
 
 def _found(plant, where):
-    """Return the row that tells of a plant, or None, and what the check said last."""
+    """Return the row that tells of a plant, or None, and what the check reported last."""
     end = time.monotonic() + plant.within
     while True:
         code, rows = doctor("--only", plant.check)

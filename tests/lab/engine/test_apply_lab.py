@@ -19,7 +19,7 @@ def test_a_second_run_changes_nothing_on_any_host_and_says_so(lab, second_run):
     assert {
         name: (h["changed"], h["failed"], h["unreachable"]) for name, h in summary["hosts"].items()
     } == dict.fromkeys(summary["hosts"], (0, 0, 0)), summary["changes"]
-    assert "No changes" in second_run.said
+    assert "No changes" in second_run.output
 
 
 @pytest.mark.core("second run")
@@ -36,7 +36,7 @@ def test_a_second_run_proves_every_phase_unchanged_and_runs_none(lab):
     assert took < 120
 
 
-def test_drift_made_by_hand_is_named_and_mended_and_then_proven_again(lab, second_run):
+def test_drift_made_by_hand_is_named_and_fixed_and_then_proven_again(lab, second_run):
     node, mon = lab.names("prometheus")[0], lab.names("mon")[0]
     pool = lab.sh(mon, "ceph osd pool ls").split()[-1]
     size = lab.sh(mon, f"ceph osd pool get {pool} size").split()[-1]

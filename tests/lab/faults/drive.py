@@ -128,7 +128,7 @@ def unchanged(lab):
 
 
 def clean_end(text):
-    """Return the last lines of what was printed (the failure summary), as one; nobody may ever see a traceback."""
+    """Return the last lines of what was printed (the failure summary), as one; no one may ever see a traceback."""
     assert "Traceback" not in text, text
     return " ".join(re.sub(r"[^\x20-\x7e]+", " ", " ".join(text.strip().splitlines()[-30:])).split())
 

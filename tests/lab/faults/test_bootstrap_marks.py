@@ -41,7 +41,7 @@ def moved(lab, node, unit, folder):
     return back
 
 
-def test_an_etcd_whose_data_are_away_is_not_founded_anew(lab, tried):
+def test_an_etcd_whose_data_are_away_is_not_bootstrapped_again(lab, tried):
     nodes = lab.names("etcd")
     if not nodes:
         pytest.skip("this lab has no etcd")
@@ -65,7 +65,7 @@ def test_an_etcd_whose_data_are_away_is_not_founded_anew(lab, tried):
         lab.run(nodes[0], "systemctl start etcd", 120)
         for node in nodes:
             assert lab.run(node, "ls /var/lib/etcd/avadm/member/wal").returncode != 0, (
-                "an empty etcd was founded"
+                "an empty etcd was bootstrapped"
             )
     finally:
         lab.run(nodes[0], "mv /var/lib/avadm/founded/etcd.away /var/lib/avadm/founded/etcd.json")
@@ -80,7 +80,7 @@ def test_an_etcd_whose_data_are_away_is_not_founded_anew(lab, tried):
 
 
 @pytest.mark.parametrize("all_of_them", [False, True], ids=["one", "all"])
-def test_a_monitor_whose_store_is_away_is_not_made_anew(lab, tried, all_of_them):
+def test_a_monitor_whose_store_is_away_is_not_made_again(lab, tried, all_of_them):
     mons = lab.names("mon")
     chosen = mons if all_of_them else mons[-1:]
     row = tried(
@@ -103,7 +103,7 @@ def test_a_monitor_whose_store_is_away_is_not_made_anew(lab, tried, all_of_them)
     row.came = "refused with the remedy; every pool there again"
 
 
-def test_a_monitor_whose_store_is_lost_is_made_anew_by_name(lab, tried):
+def test_a_monitor_whose_store_is_lost_is_made_again_by_name(lab, tried):
     mons = lab.names("mon")
     if len(mons) < 3:
         pytest.skip("the others must have a quorum")

@@ -1,4 +1,4 @@
-"""A full disk is said to be one. Nodes of the lab share this machine's disk: what fills is a small tmpfs mounted there."""
+"""A full disk is stated to be one. Nodes of the lab share this machine's disk: what fills is a small tmpfs mounted there."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Monitoring with one replica lost: the other has recorded everything; an alert is told once, neither lost nor doubled."""
+"""Monitoring with one replica lost: the other has recorded everything; an alert is reported once, neither lost nor doubled."""
 
 import json
 import re
@@ -18,13 +18,13 @@ from tests.lab.monitoring import mesh as router
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 PORT = 5270
-TOLD = "/tmp/avadm-fault-told"
+RECEIVED = "/tmp/avadm-fault-received"
 RECEIVER = f"""
 import http.server, json
 class Receiver(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with open("{TOLD}", "a") as f:
+        with open("{RECEIVED}", "a") as f:
             f.writelines(a["labels"]["case"] + chr(10) for a in body["alerts"])
         self.send_response(200)
         self.end_headers()
@@ -92,9 +92,9 @@ class Mesh:
             taken += self.lab.run(name, command).returncode == 0
         return taken
 
-    def told(self, case):
-        """Return how often the receiver was told of a case."""
-        return self.lab.run(self.counter, f"cat {TOLD} 2>/dev/null").stdout.split().count(case)
+    def received(self, case):
+        """Return how often the receiver was informed of a case."""
+        return self.lab.run(self.counter, f"cat {RECEIVED} 2>/dev/null").stdout.split().count(case)
 
     def ready(self):
         """Wait until every member sees all of the mesh."""
@@ -116,7 +116,7 @@ def mesh(lab):
     config = shlex.quote(CONFIG % (lab.node(counter)["address"], PORT))
     with ExitStack() as stack:
         receive = f"systemd-run --quiet --unit=avadm-fault-receiver python3 -c {shlex.quote(RECEIVER)}"
-        stop = f"systemctl stop avadm-fault-receiver 2>/dev/null; rm -f {TOLD}"
+        stop = f"systemctl stop avadm-fault-receiver 2>/dev/null; rm -f {RECEIVED}"
         stack.enter_context(planted(lab, counter, "receiver", f"{stop}; {receive}", stop + "; true"))
         do = f"cp -a {FILE} {KEPT} && printf '%s' {config} | tee {FILE} >/dev/null && systemctl reload {UNIT}"
         undo = f"if [ -e {KEPT} ]; then mv {KEPT} {FILE}; systemctl reload-or-restart {UNIT}; fi"
@@ -129,21 +129,21 @@ def mesh(lab):
 def test_an_alertmanager_is_lost(lab, tried, mesh):
     row = tried(
         "Alertmanager lost",
-        "each Alertmanager in turn is stopped after it took an alert and before it told of it; the alert is sent again later",
-        "each alert told exactly once",
+        "each Alertmanager in turn is stopped after it took an alert and before it sent it; the alert is sent again later",
+        "each alert sent exactly once",
     )
     counts = {}
     for victim in mesh.members:
-        # Alertmanager remembers for hours what it has told: another run has other alerts.
+        # Alertmanager remembers for hours what it has reported: another run has other alerts.
         case = f"without-{victim}-{uuid.uuid4().hex[:6]}"
         assert mesh.post(case) == len(mesh.members)
         with planted(lab, victim, "stopped", f"systemctl stop {UNIT}", f"systemctl start {UNIT}"):
             time.sleep(PATIENCE_S)
-            counts[case] = mesh.told(case)
+            counts[case] = mesh.received(case)
         mesh.ready()
         mesh.post(case)
     time.sleep(PATIENCE_S)
-    after = {case: mesh.told(case) for case in counts}
-    row.came = f"told: {', '.join(f'{c} {n}' for c, n in after.items())}"
+    after = {case: mesh.received(case) for case in counts}
+    row.came = f"sent: {', '.join(f'{c} {n}' for c, n in after.items())}"
     assert counts == dict.fromkeys(counts, 1), counts
     assert after == counts

@@ -18,7 +18,7 @@ from tests.lab.faults.drive import (
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
-# Nothing leaves the node any more; it lets go by itself, since nobody could tell it to.
+# Nothing leaves the node any more; it lets go by itself, since no one could tell it to.
 SILENT = (
     "systemd-run --quiet --on-active=100 tc qdisc del dev eth0 root && "
     "systemd-run --quiet --on-active=1 tc qdisc add dev eth0 root tbf rate 8bit burst 10 latency 1ms"

@@ -32,7 +32,7 @@ def asked(lab, command):
         done = lab.run(node, f"timeout 20 {command} --format json 2>/dev/null")
         if done.returncode == 0:
             return json.loads(done.stdout)
-    raise AssertionError(f"nobody answers {command}")
+    raise AssertionError(f"no server answers {command}")
 
 
 def active_mds(lab):

@@ -1,7 +1,7 @@
 """The packet filter on the lab's nodes: port by port by the components' table, from outside, from other nodes, from a pod.
 
 The machine itself is outside: it comes by the gateway of the nodes' network. A port counts as open where an answer
-comes, also one that nobody listens there; what is dropped has none.
+comes, also one that no process listens there; what is dropped has none.
 """
 
 import json
@@ -20,7 +20,7 @@ from tests.lab.faults.drive import AVADM, avadm
 from tests.lab.faults.planting import planted
 from tests.lab.kubernetes.conftest import IMAGE, Kube
 from tests.lab.waiting import wait
-from tests.who_may import covers, may, words
+from tests.port_access import covers, may, words
 
 pytestmark = pytest.mark.lab
 PROGRAM = "/usr/local/sbin/avadm-packet-filter"
@@ -77,9 +77,9 @@ def wanted(site, names, source):
     return {n: [p for p in tcp(site) if may(site, n, f"t{p}", source)] for n in names}
 
 
-def seen(site, names, said):
+def seen(site, names, output):
     """Return node to the ports of which something came back."""
-    report = json.loads(said)
+    report = json.loads(output)
     return {n: sorted(report.get(str(site.node(n).address), [])) for n in names}
 
 
@@ -160,8 +160,8 @@ def test_whatever_listens_is_in_the_table(lab, site):
 
 
 @pytest.mark.slow
-def test_a_filter_that_cuts_off_the_controller_is_taken_back_and_told(lab, site, tmp_path):
-    """The role itself, with rules that let nobody in by ssh."""
+def test_a_filter_that_cuts_off_the_controller_is_taken_back_and_reported(lab, site, tmp_path):
+    """The role itself, with rules that let no one in by ssh."""
     node = site.nodes[-1].name
     before = status(lab, node)
     rendered = avadm("site", "render", "--out", str(tmp_path / "inventory"))
@@ -223,7 +223,9 @@ def test_rules_that_alone_have_changed_come_without_a_playbook_as_the_role_write
 
 
 @pytest.mark.slow
-def test_a_node_that_cannot_be_reached_anew_keeps_its_rules_and_the_others_are_told(lab, site, one_port_more):
+def test_a_node_that_cannot_be_reached_again_keeps_its_rules_and_the_others_are_reported(
+    lab, site, one_port_more
+):
     node = site.nodes[-1].name
     before = status(lab, node)
     with planted(lab, node, "locked-out", LOCK_OUT, "nft delete table ip lockout"):
@@ -235,7 +237,7 @@ def test_a_node_that_cannot_be_reached_anew_keeps_its_rules_and_the_others_are_t
 
 
 @pytest.mark.slow
-def test_rules_that_somebody_changed_are_put_right_by_an_apply(lab, site):
+def test_rules_that_someone_changed_are_put_right_by_an_apply(lab, site):
     node = site.nodes[0].name
     hole = "nft insert rule ip avadm outside tcp dport 9 accept"
     with planted(lab, node, "filter-hole", hole, "nft -f /etc/avadm/packet-filter.nft"):
@@ -249,14 +251,14 @@ def test_rules_that_somebody_changed_are_put_right_by_an_apply(lab, site):
 def test_the_doctor_tells_of_a_filter_that_is_off_and_of_who_was_refused(lab, site):
     source, node = site.nodes[0], site.nodes[-1].name
 
-    def told(check):
+    def severities(check):
         rows = json.loads(avadm("doctor", "--json", "--only", check).stdout)["checks"]
         return [r["status"] for r in rows if r["where"] == node]
 
     lab.run(source.name, f"timeout 3 bash -c '</dev/tcp/{site.nodes[-1].address}/31'")
-    assert told("packet-filter-refused") == ["warn"]
+    assert severities("packet-filter-refused") == ["warn"]
     with planted(lab, node, "filter-off", "nft delete table ip avadm", "nft -f /etc/avadm/packet-filter.nft"):
-        assert told("packet-filter") == ["bad"]
+        assert severities("packet-filter") == ["bad"]
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ class Api:
 
 
 class Writer:
-    """Makes one ConfigMap after the other until it is left; remembers which the API said it has, and when it failed.
+    """Makes one ConfigMap after the other until it is left; remembers which the API reported it has, and when it failed.
 
     Args:
         api: the API.

@@ -43,7 +43,7 @@ def test_volumes_quotas_and_evictions_pass_and_leave_nothing(kube):
 def test_a_second_default_class_is_seen(kube, lab, tried):
     if "rbd" not in kube.ctl("get storageclasses -o name"):
         pytest.skip("this lab has no block volumes")
-    row = tried("negative control", "a second storage class is the default", "K-VOL FAIL, told why")
+    row = tried("negative control", "a second storage class is the default", "K-VOL FAIL, with the reason")
     with planted(lab, "master:0", "second-default", f"{DEFAULT}true", f"{DEFAULT}false"):
         status, checks = accept("K-VOL", suite="kubernetes")
     row.came = f"{checks['K-VOL']['verdict']} ({checks['K-VOL']['reasons']})"

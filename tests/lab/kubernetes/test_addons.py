@@ -91,7 +91,7 @@ def curl(kube, arguments):
 
 
 @pytest.mark.core("registry")
-def test_the_registry_serves_nobody_without_a_certificate(kube, lab, registry):
+def test_the_registry_serves_no_one_without_a_certificate(kube, lab, registry):
     node = lab.names("registry")[0]
     # From inside the folder: curl takes what follows a colon in a certificate's path for a password.
     folder, url = f"/etc/docker/certs.d/{registry}", f"https://{registry}/v2/_catalog"
@@ -166,7 +166,7 @@ def test_nodes_know_each_other_while_the_cluster_s_dns_is_down(kube, lab, web):
         lab.sh(dns, "systemctl stop coredns")
     try:
         for node in lab.nodes:
-            # Within 2 s: nobody waits for a server that is down before looking elsewhere.
+            # Within 2 s: no one waits for a server that is down before looking elsewhere.
             for name in (other["name"], whole):
                 assert other["address"] in lab.sh(node["name"], f"timeout 2 getent hosts {name}")
         refused = kube.lab.run(

@@ -46,7 +46,7 @@ def test_one_writer_at_a_time_and_the_data_move_with_the_pod(volumes, tried):
     volumes.up("first")
     report = volumes.must("first", "head -c 20000000 /dev/urandom > /data/x && sync && sha256sum /data/x")
     volumes.pod("second", second, "one")
-    assert volumes.told("second", "one writer at a time"), volumes.kube.ctl(
+    assert volumes.event("second", "one writer at a time"), volumes.kube.ctl(
         f"describe pod second -n {volumes.space}"
     )
     assert not volumes.is_up("second")
@@ -81,7 +81,9 @@ def test_many_nodes_read_a_clone_and_none_writes(volumes):
 
 def test_a_probe_that_cannot_tell_leads_to_no_mount_and_no_format(volumes, tried):
     tried(
-        "block volume", "probe of the file system fails (K1)", "mount refused, told why, every byte as before"
+        "block volume",
+        "probe of the file system fails (K1)",
+        "mount refused, with the reason, every byte as before",
     )
     image = volumes.claim("precious", "64Mi", **RBD)
     volumes.pod("before", volumes.nodes[0], "precious")
@@ -92,11 +94,11 @@ def test_a_probe_that_cannot_tell_leads_to_no_mount_and_no_format(volumes, tried
     whole = digest(volumes, image)
     with blind_probes(volumes):
         volumes.pod("blind", volumes.nodes[1], "precious")
-        message = volumes.told("blind", "is not mounted, and nothing was written")
+        message = volumes.event("blind", "is not mounted, and nothing was written")
         assert "unexpected version of librbd" in (message or ""), message
         assert not volumes.is_up("blind")
         volumes.ask("unborn", "64Mi", **RBD)
-        refused = volumes.told("unborn", "not proven blank")
+        refused = volumes.event("unborn", "not proven blank")
         assert "unexpected version of librbd" in (refused or ""), refused
         assert volumes.get("pvc unborn")["status"]["phase"] == "Pending"
         volumes.drop("blind")
@@ -113,14 +115,14 @@ def test_an_image_that_lost_its_file_system_is_not_given_a_new_one(volumes, trie
     tried(
         "block volume",
         "super-block overwritten by zeros",
-        "mount refused, told why, every other byte as before",
+        "mount refused, with the reason, every other byte as before",
     )
     image = volumes.claim("wiped", "64Mi", **RBD)
     wipe = "bench --io-type write --io-size 4K --io-threads 1 --io-total 4K --io-pattern seq"
     rbd(volumes, f"{wipe} {image} >/dev/null")
     before = digest(volumes, image)
     volumes.pod("lost", volumes.nodes[0], "wiped")
-    assert volumes.told("lost", "wanted ext4, blkid finds: nothing")
+    assert volumes.event("lost", "wanted ext4, blkid finds: nothing")
     volumes.drop("lost")
     assert wait(lambda: "none" in rbd(volumes, f"status {image}"), 60), "still open"
     assert digest(volumes, image) == before

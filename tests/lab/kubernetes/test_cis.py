@@ -26,7 +26,7 @@ def test_what_fails_is_excepted_and_no_exception_is_out_of_date():
     assert subprocess.run([AVADM, "accept", "verify", folder], check=False).returncode == 0
 
 
-def test_a_kubeconfig_that_everybody_may_write_is_seen(lab, tried):
+def test_a_kubeconfig_that_all_users_may_write_is_seen(lab, tried):
     row = tried(
         "negative control", "/root/.kube/config of a master is writable for all", "CIS-1.4 FAIL (1.4.13)"
     )

@@ -147,7 +147,7 @@ def test_calico_sees_its_own_keys_in_etcd_alone(lab):
 
 
 @pytest.mark.parametrize("path", ["/api", "/version", "/healthz"])
-def test_the_api_answers_nobody_without_a_name(kube, lab, path):
+def test_the_api_answers_no_one_without_a_name(kube, lab, path):
     address = lab.node(kube.master)["address"]
     code = "curl -sk -m 5 -o /dev/null -w '%{http_code}'"
     assert lab.sh(kube.master, f"{code} https://{address}:6443{path}") == "401"
@@ -168,7 +168,7 @@ def test_no_port_is_open_to_all(kube, lab):
 
 
 @pytest.mark.core("secrets")
-def test_a_secret_is_encrypted_in_etcd_and_not_told_by_the_audit_log(kube, lab):
+def test_a_secret_is_encrypted_in_etcd_and_not_reported_by_the_audit_log(kube, lab):
     name = f"avadm-{uuid.uuid4().hex[:8]}"
     word = f"correct-horse-{name}"
     coded = base64.b64encode(word.encode()).decode()
@@ -186,13 +186,13 @@ def test_a_secret_is_encrypted_in_etcd_and_not_told_by_the_audit_log(kube, lab):
         kube.ctl(f"delete secret {name}")
     log = "/var/log/kubernetes/audit*.log"
 
-    def told():
+    def audit_entries():
         lines = lab.run(kube.master, f"grep -hF {name} {log}").stdout.splitlines()
         found = [json.loads(line) for line in lines]
         return {e["verb"]: e for e in found if e.get("objectRef", {}).get("resource") == "secrets"}
 
-    assert wait(lambda: set(told()) >= {"create", "get", "delete"}, 20), set(told())
-    for entry in told().values():
+    assert wait(lambda: set(audit_entries()) >= {"create", "get", "delete"}, 20), set(audit_entries())
+    for entry in audit_entries().values():
         assert entry["user"]["username"] == "kubernetes-admin"
         assert "requestObject" not in entry and "responseObject" not in entry
     assert lab.run(kube.master, f"grep -lF -e {word} -e {coded} {log}").stdout == ""

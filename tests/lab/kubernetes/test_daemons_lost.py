@@ -59,7 +59,7 @@ def test_a_daemon_of_a_worker_that_is_killed(lab, kube, pods, tried, daemon):
     )
 
 
-def test_a_kubelet_that_stays_away_is_told_and_comes_back(lab, kube, pods, tried):
+def test_a_kubelet_that_stays_away_is_reported_and_comes_back(lab, kube, pods, tried):
     node = lab.names("worker")[-1]
     other = next(n for n in lab.names("worker") if n != node)
     row = tried(

@@ -83,11 +83,11 @@ def test_a_controller_makes_no_pod_for_a_tenant_that_the_tenant_may_not_make(kub
     tried = make(row.object, AS_TENANT)
     assert tried.returncode == 0, tried.stderr
 
-    def told():
+    def messages():
         found = kube.get(f"replicasets -n {SPACE} -l app={NAME}")["items"]
         return [c["message"] for rs in found for c in rs["status"].get("conditions", [])]
 
-    reasons = wait(told, 30)
+    reasons = wait(messages, 30)
     assert any(row.by in reason for reason in reasons), reasons
     assert kube.get(f"pods -n {SPACE} -l app={NAME}")["items"] == []
 

@@ -175,7 +175,7 @@ def test_pods_that_would_be_lost_are_refused_and_the_node_is_as_before(kube, lab
     assert not cordoned(kube, node)
 
 
-def test_a_name_that_is_none_is_told_with_those_that_are(kube, lab):
+def test_a_name_that_is_none_is_reported_with_those_that_are(kube, lab):
     done = avadm("node", "drain", "comp99", kube.outside())
     assert done.returncode == 2
     assert "There is no such node." in done.stderr

@@ -28,8 +28,8 @@ def taken(lab, node):
     return name
 
 
-def told(lab, node):
-    """Return metric to value of what is told of copies."""
+def metrics_of(lab, node):
+    """Return metric to value of what is reported of copies."""
     text = lab.sh(node, "cat /var/lib/prometheus/node-exporter/avadm-etcd*.prom")
     return dict(line.split() for line in text.splitlines() if line.startswith("avadm_etcd"))
 
@@ -76,7 +76,7 @@ def test_a_snapshot_lies_in_the_object_store_too(lab, copied):
         lab.sh(copied, f"cmp {got} {SNAPSHOTS}/{name}")
     finally:
         lab.sh(copied, f"rm -f {got}")
-    found = told(lab, copied)
+    found = metrics_of(lab, copied)
     assert (found["avadm_etcd_copy_wanted"], found["avadm_etcd_copy_failed"]) == ("1", "0")
     late = int(found["avadm_etcd_snapshot_timestamp_seconds"]) - int(
         found["avadm_etcd_copy_timestamp_seconds"]
@@ -131,11 +131,11 @@ def test_a_members_key_changes_its_own_copies_alone(lab, copied):
 
 
 @pytest.mark.slow
-def test_a_store_that_does_not_answer_is_told_and_fails_no_snapshot(lab, copied, tried):
+def test_a_store_that_does_not_answer_is_reported_and_fails_no_snapshot(lab, copied, tried):
     row = tried(
         "copies of etcd's snapshots",
         f"{copied} does not reach the object store",
-        "the snapshot is taken, the copy is told as failed, and comes with the next",
+        "the snapshot is taken, the copy is reported as failed, and comes with the next",
     )
     ask = f"""python3 -c 'import json, socket
 print(socket.gethostbyname(json.load(open("{STORE}"))["endpoint"].split("/")[2].split(":")[0]))'"""
@@ -144,12 +144,12 @@ print(socket.gethostbyname(json.load(open("{STORE}"))["endpoint"].split("/")[2].
         "this member would reach its own address all the same"
     )
     taken(lab, copied)
-    last = told(lab, copied)["avadm_etcd_copy_timestamp_seconds"]
+    last = metrics_of(lab, copied)["avadm_etcd_copy_timestamp_seconds"]
     do = f"ip route add unreachable {address}/32"
     undo = f"ip route del unreachable {address}/32 2>/dev/null || true"
     with planted(lab, copied, "no-store", do, undo):
         name = taken(lab, copied)
-        found = told(lab, copied)
+        found = metrics_of(lab, copied)
         lab.sh(copied, f"avadm-etcd check {SNAPSHOTS}/{name}")
         assert lab.sh(copied, f"systemctl show -p Result {UNIT}").strip() == "Result=success"
         assert lab.run(copied, f"systemctl is-failed {UNIT}").returncode != 0
@@ -158,10 +158,8 @@ print(socket.gethostbyname(json.load(open("{STORE}"))["endpoint"].split("/")[2].
     both = {name, taken(lab, copied)}
     listed = {line.split("/")[-1] for line in lab.sh(copied, "avadm-etcd copies").splitlines()}
     assert both <= listed
-    assert told(lab, copied)["avadm_etcd_copy_failed"] == "0"
-    row.came = (
-        "the snapshot was taken and whole, the unit well, the copy told as failed, and there after the next"
-    )
+    assert metrics_of(lab, copied)["avadm_etcd_copy_failed"] == "0"
+    row.came = "the snapshot was taken and whole, the unit well, the copy reported as failed, and there after the next"
 
 
 def test_a_member_is_defragmented_and_stays_well(lab):

@@ -105,7 +105,7 @@ def test_three_members_become_one_and_three_again(lab, kube, written, tried, tmp
     assert "still has the role etcd" in refused.stdout
     try:
         lab.site_path.write_text(out.getvalue())
-        # Nobody asks them any more before they leave.
+        # No one asks them any more before they leave.
         done = avadm("apply", "masters", "nodes", timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
         for node in leave:

@@ -51,7 +51,7 @@ def test_a_gpu_with_an_xid_of_the_hardware_is_not_handed_out(lab, gpu_node, trie
     assert offered(lab, gpu_node, 4) == "4"
 
 
-def test_kubelet_that_was_started_anew_has_its_gpus_again(lab, gpu_node):
+def test_kubelet_that_was_started_again_has_its_gpus_again(lab, gpu_node):
     before = lab.sh(gpu_node, "systemctl show -p MainPID avadm-gpu-device-plugin")
     lab.sh(gpu_node, "systemctl restart kubelet")
     assert offered(lab, gpu_node, 4) == "4"

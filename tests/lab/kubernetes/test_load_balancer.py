@@ -152,7 +152,7 @@ def test_what_is_no_service_s_does_not_reach_the_node_that_holds_the_address(kub
         kube.ctl(f"delete service -n {space} --all")
 
 
-def test_who_comes_too_late_waits_is_told_why_and_gets_what_is_given_back(kube, lab, space, pool):
+def test_who_comes_too_late_waits_is_reported_why_and_gets_what_is_given_back(kube, lab, space, pool):
     names = [f"s{i}" for i in range(len(pool))]
     try:
         for name in names:
@@ -218,7 +218,7 @@ def test_the_address_moves_when_its_node_is_cut_off_and_does_not_come_back(kube,
     assert len(good) < len(seen), "nothing was cut off"
     assert longest < WITHIN
     assert seen[-1][1]
-    # Whoever has the addresses keeps them.
+    # Anyone who has the addresses keeps them.
     assert wait(lambda: lab.run(first, "true", 20).returncode == 0, 60)
     time.sleep(5)
     assert holder(lab, service) not in ("", first)

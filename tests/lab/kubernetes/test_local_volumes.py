@@ -39,6 +39,6 @@ def test_a_local_volume_is_made_where_the_pod_runs_with_its_own_limit_and_goes_w
 def test_no_node_keeps_more_than_the_site_file_says(volumes):
     volumes.ask("huge", "1Ti", **LOCAL)
     volumes.pod("greedy", None, "huge")
-    assert volumes.told("huge", "left of"), volumes.kube.ctl(f"describe pvc huge -n {volumes.space}")
+    assert volumes.event("huge", "left of"), volumes.kube.ctl(f"describe pvc huge -n {volumes.space}")
     assert volumes.get("pvc huge")["status"]["phase"] == "Pending"
     volumes.drop("greedy")

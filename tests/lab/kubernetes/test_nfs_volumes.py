@@ -82,7 +82,7 @@ def test_pods_read_it_and_go_although_its_server_is_dead(volumes, node, tried):
     tried(
         "NFS folder",
         "its server falls silent under two pods",
-        "both go; the next one is refused and told why",
+        "both go; the next one is refused with the reason",
     )
     for name in ("first", "second"):
         pod(volumes, name, node.name)
@@ -99,7 +99,7 @@ def test_pods_read_it_and_go_although_its_server_is_dead(volumes, node, tried):
         volumes.drop("first")
         print(f"gone after {time.monotonic() - began:.1f} s although its server is silent")
         pod(volumes, "third", node.name)
-        assert volumes.told("third", "Connection timed out")
+        assert volumes.event("third", "Connection timed out")
         assert not volumes.is_up("third")
     finally:
         silent(node, False)
@@ -116,7 +116,7 @@ def test_pods_read_it_and_go_although_its_server_is_dead(volumes, node, tried):
 def test_another_server_a_way_out_and_writing_are_refused_by_the_node_itself(volumes, node, options):
     pod(volumes, "hostile", node.name, **options)
     try:
-        assert volumes.told("hostile", "mount command failed", 60)
+        assert volumes.event("hostile", "mount command failed", 60)
         assert not volumes.is_up("hostile")
         assert shown(node) == []
     finally:

@@ -45,7 +45,7 @@ def test_every_gpu_is_there_with_unified_memory(lab):
         lab.sh(name, "test -c /dev/nvidia-uvm")
 
 
-def test_a_failed_gpu_is_told_by_the_exporter(lab):
+def test_a_failed_gpu_is_reported_by_the_exporter(lab):
     name = gpu_nodes(lab)[0]
     address = lab.node(name)["address"]
     lab.sh(name, "mkdir -p /run/gpu-stand-in/failed && touch /run/gpu-stand-in/failed/2")

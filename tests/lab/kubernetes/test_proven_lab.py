@@ -24,9 +24,9 @@ HARM = {
     ),
 }
 LOOKS = {
-    "etcd": ("avadm-etcd ctl role get calico", lambda said: "/registry/" not in said),
-    "masters": (f"kubectl get clusterrolebinding {ROLE} -o name", lambda said: ROLE in said),
-    "nodes": ("avadm-calicoctl get ippool pods -o json", lambda said: '"natOutgoing": true' in said),
+    "etcd": ("avadm-etcd ctl role get calico", lambda output: "/registry/" not in output),
+    "masters": (f"kubectl get clusterrolebinding {ROLE} -o name", lambda output: ROLE in output),
+    "nodes": ("avadm-calicoctl get ippool pods -o json", lambda output: '"natOutgoing": true' in output),
 }
 
 

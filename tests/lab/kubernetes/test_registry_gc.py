@@ -1,4 +1,4 @@
-"""What nobody needs goes from the registry, and nothing else; the writer comes back."""
+"""What no one needs goes from the registry, and nothing else; the writer comes back."""
 
 import pytest
 

@@ -50,7 +50,7 @@ def ask(lab, node, expr):
     return prometheus.query(lab, node, expr)
 
 
-def test_a_node_s_state_is_told_of_that_node_and_not_of_the_master_that_tells_it(kube, lab):
+def test_a_node_s_state_is_reported_of_that_node_and_not_of_the_master_that_tells_it(kube, lab):
     for replica in lab.names("prometheus"):
         assert {f["metric"]["node"] for f in ask(lab, replica, "kube_node_info")} == set(kube.nodes())
 
@@ -138,7 +138,7 @@ def test_the_health_of_each_kube_proxy_is_probed(lab):
     assert wait(well, 120)
 
 
-def test_the_end_of_certificates_is_told(lab):
+def test_the_end_of_certificates_is_reported(lab):
     master, node = lab.names("master")[0], lab.names("prometheus")[0]
     path = "/etc/kubernetes/pki/apiserver.crt"
     text = lab.sh(
@@ -154,7 +154,7 @@ def test_the_end_of_certificates_is_told(lab):
     assert ask(lab, node, 'ALERTS{alertname=~"Certificate.*"}') == []
 
 
-def test_a_snapshot_of_etcd_is_told(lab):
+def test_a_snapshot_of_etcd_is_reported(lab):
     member, node = lab.names("etcd")[0], lab.names("prometheus")[0]
     start = float(lab.sh(member, "date +%s"))
     lab.sh(member, "systemctl start avadm-etcd-snapshot.service")

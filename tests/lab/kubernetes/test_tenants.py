@@ -88,7 +88,7 @@ def addresses(kube, lab, registry, balanced):
 
 
 def asks(kube, space, address, port=PORT):
-    """Return what the first pod of a namespace is told at an address, "shut" without an answer."""
+    """Return what the first pod of a namespace is reported at an address, "shut" without an answer."""
     code = (
         "import urllib.request as u\n"
         f'try: print(u.urlopen("http://{address}:{port}/hostname", timeout=3).read().decode())\n'

@@ -37,7 +37,7 @@ def noted(node):
     return {"metadata": {"annotations": {"avadm.io/local-node": node}}}
 
 
-def test_a_node_makes_and_removes_its_own_volumes_and_nobody_elses(volumes, lab, ask):
+def test_a_node_makes_and_removes_its_own_volumes_and_no_other_users(volumes, lab, ask):
     own = [n for n in volumes.nodes if lab.host(n).file("/etc/avadm/volumes/local.json").exists]
     if len(own) < 2:
         pytest.skip("this lab has local volumes on fewer than two nodes")

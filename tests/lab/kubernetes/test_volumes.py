@@ -41,7 +41,7 @@ def test_a_volume_holds_no_more_than_was_asked_for(volumes):
     done = volumes.inside("filler", write % 200)
     assert done.returncode != 0
     assert "quota" in done.stderr.lower(), done.stderr
-    # Nobody in a container raises the limit.
+    # No one in a container raises the limit.
     raise_it = "python3 -c \"import os; os.setxattr('/data', 'ceph.quota.max_bytes', b'1000000000')\""
     done = volumes.lab.run(
         volumes.kube.master,
@@ -73,11 +73,11 @@ def test_without_the_mount_no_pod_starts_and_nothing_is_written_to_the_nodes_dis
         lab.sh(node, f"docker kill $({find})")
         volumes.pod("after", node, "lost")
 
-        def told():
+        def events_of():
             return [e for e in volumes.get("events")["items"] if e["involvedObject"]["name"] == "after"]
 
-        refused = wait(lambda: any("hostPath type check failed" in e["message"] for e in told()), 60)
-        assert refused, told()
+        refused = wait(lambda: any("hostPath type check failed" in e["message"] for e in events_of()), 60)
+        assert refused, events_of()
         assert not volumes.is_up("after")
         assert lab.run(node, f"mkdir -p {path}").returncode != 0
         assert lab.sh(node, f"ls -A {volumes.mount}") == ""

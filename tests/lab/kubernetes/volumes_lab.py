@@ -71,7 +71,7 @@ class Volumes:
         """Wait until a pod runs."""
         assert wait(lambda: self.is_up(name), 120), self.kube.ctl(f"describe pod {name} -n {self.space}")
 
-    def told(self, name, words, seconds=120):
+    def event(self, name, words, seconds=120):
         """Wait for an event of an object that has some words; return its message, or None."""
 
         def found():

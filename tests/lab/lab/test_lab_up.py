@@ -155,7 +155,7 @@ def test_a_removed_container_is_made_again_as_the_same_host(avadm):
     assert in_node("comp1", "cat", "/etc/ssh/ssh_host_ed25519_key.pub") == before
 
 
-def test_an_overlapping_network_is_told(avadm, tmp_path):
+def test_an_overlapping_network_is_reported(avadm, tmp_path):
     env = {**os.environ, "AVADM_LAB_DIR": str(tmp_path / "other")}
     command = [sys.executable, "-m", "avadm", "lab", "up", "--name", "t8", "--subnet", SUBNET]
     done = subprocess.run(command, env=env, capture_output=True, text=True)

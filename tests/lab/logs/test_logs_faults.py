@@ -62,7 +62,7 @@ def test_a_store_whose_disk_is_full_takes_nothing_and_loses_nothing(lab, ways, m
     wait(ways[store], recent(grep=marker), LINES, 180)
 
 
-def test_a_new_error_and_a_known_trouble_are_told(lab, ways, marker):
+def test_a_new_error_and_a_known_trouble_are_reported(lab, ways, marker):
     store, node = next(iter(ways)), lab.nodes[-1]["name"]
     watch = "$(ls -t /usr/lib/avadm/log-watch-*.pyz | head -n 1) --config=/etc/avadm/log-watch/config.json"
     state = json.loads(lab.sh(store, "cat /var/lib/avadm-log-watch/state.json"))

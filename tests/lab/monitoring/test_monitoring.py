@@ -1,4 +1,4 @@
-"""Prometheus and Alertmanager as they run: replicas alike, nothing missing, alerts told once."""
+"""Prometheus and Alertmanager as they run: replicas alike, nothing missing, alerts reported once."""
 
 import re
 import time
@@ -70,7 +70,7 @@ def test_each_alert_is_in_every_alertmanager_exactly_once(replicas, routers):
 
 
 @pytest.mark.core("monitoring")
-def test_nobody_without_a_certificate_silences_an_alert(lab):
+def test_no_one_without_a_certificate_silences_an_alert(lab):
     """Not over HTTPS, not in the clear, not with a certificate of Kubernetes' authority, and not as a member of the mesh."""
     names = lab.names("alertmanager")
     if not mesh.guarded(lab, names[0]):
@@ -92,17 +92,17 @@ def test_nobody_without_a_certificate_silences_an_alert(lab):
 
 
 @pytest.mark.core("monitoring")
-def test_nobody_but_prometheus_reads_a_node_s_metrics(lab):
+def test_no_one_but_prometheus_reads_a_node_s_metrics(lab):
     refused(lab, dict.fromkeys(("stor1", *lab.names("prometheus")), 9100))
 
 
 @pytest.mark.core("monitoring")
-def test_nobody_without_a_certificate_asks_prometheus(lab):
+def test_no_one_without_a_certificate_asks_prometheus(lab):
     refused(lab, dict.fromkeys(lab.names("prometheus"), 9090))
 
 
 def refused(lab, ports):
-    """See that ports of nodes answer nobody in the clear, nor without a certificate, nor with those of other authorities."""
+    """See that ports of nodes answer no one in the clear, nor without a certificate, nor with those of other authorities."""
     reader = lab.names("prometheus")[0]
     if not prometheus.guarded(lab, reader):
         pytest.skip("this release of the exporter knows no TLS (profile: metrics_tls)")

@@ -66,7 +66,7 @@ def test_another_user_has_none_of_them(lab, kept):
 
 
 @pytest.mark.parametrize("where", ["gateway", "address"])
-def test_without_the_sites_authority_nobody_trusts_the_store(lab, where):
+def test_without_the_sites_authority_no_one_trusts_the_store(lab, where):
     address = lab.node(lab.names("rgw")[0])["address"] if where == "gateway" else address_of(lab)
     with pytest.raises((ssl.SSLError, OSError), match="certificate verify failed"):
         urllib.request.urlopen(f"https://{address}:7443/", timeout=10)

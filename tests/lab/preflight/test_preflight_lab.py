@@ -55,7 +55,7 @@ def test_planted_fault(tmp_path, fault):
     else:
         node["address"] = (
             node["address"].rpartition(".")[0] + ".240"
-        )  # nobody's: the highest are virtual addresses
+        )  # no one's: the highest are virtual addresses
         wanted = "reachability"
     YAML().dump(data, tmp_path / "site.yml")
     code, checks = preflight(tmp_path / "site.yml")

@@ -46,7 +46,7 @@ def test_a_planted_fault_is_seen(room, fault):
     config = f"CONFIG={room.folder}/hosts/cpu004/sshd_config; "
     room.do(fault.on, config + fault.plant)
     try:
-        code, found = preflight(room, "--check", fault.check)
+        code, found = preflight(room, "--only", fault.check)
     finally:
         room.do(fault.on, config + fault.undo)
     right = [f for f in found[fault.check] if fault.says in " ".join(str(v) for v in f.values())]

@@ -118,7 +118,7 @@ def test_a_server_that_is_away_is_no_wrong_password_and_is_found_again(server):
 
 
 @pytest.mark.parametrize("scheme", ["ldap", "ldaps"])
-def test_a_server_that_does_not_answer_holds_nobody_up(server, scheme):
+def test_a_server_that_does_not_answer_holds_no_one_up(server, scheme):
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(1)

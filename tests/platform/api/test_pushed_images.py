@@ -115,7 +115,7 @@ def test_what_is_deleted_is_gone_with_its_tags_and_nothing_else_is(town: Town) -
     }
 
 
-def test_nobody_sees_or_deletes_anothers_whichever_way_it_is_named(town: Town) -> None:
+def test_no_one_sees_or_deletes_anothers_whichever_way_it_is_named(town: Town) -> None:
     town.docker("ann").push("users/ann/mine:1", ["x"])
     town.docker("ben").push("users/ben/mine:1", ["y"])
     digest = digest_of(town, "ann", "users/ann/mine")
@@ -374,7 +374,7 @@ def _caller(town: Town) -> Any:
     return Caller("here", town.served.db.users.get("ann"))
 
 
-def test_while_nobody_counts_nobody_pushes_and_everybody_pulls(town: Town) -> None:
+def test_while_no_one_counts_no_one_pushes_and_all_users_pulls(town: Town) -> None:
     ann = town.docker("ann")
     assert ann.push("users/ann/a:1", ["x"]) == 201
     town.space.close()
@@ -390,7 +390,7 @@ def test_while_nobody_counts_nobody_pushes_and_everybody_pulls(town: Town) -> No
     assert names(town, "ann") == {"users/ann/a:1", "users/ann/a:2"}
 
 
-def test_what_counts_answers_the_api_alone_and_a_wrong_answer_lets_nobody_push(town: Town) -> None:
+def test_what_counts_answers_the_api_alone_and_a_wrong_answer_lets_no_one_push(town: Town) -> None:
     port, tls = town.space.port, town.folder / "tls"
     bare = ssl.create_default_context(cafile=town.ca)
     with pytest.raises(httpx.TransportError):
@@ -415,7 +415,7 @@ def test_what_counts_answers_the_api_alone_and_a_wrong_answer_lets_nobody_push(t
     assert town.docker("ann").push("users/ann/a:1", ["x"]) == 401
 
 
-def test_on_a_full_disk_nobody_pushes_and_all_pull_and_delete(town: Town) -> None:
+def test_on_a_full_disk_no_one_pushes_and_all_pull_and_delete(town: Town) -> None:
     ann = town.docker("ann")
     assert ann.push("users/ann/a:1", ["x"]) == 201
     town.count({"users": LIMIT}, 100)
@@ -465,7 +465,7 @@ def test_forged_and_extended_tokens_remove_nothing(town: Town) -> None:
 
 
 def _collect(town: Town) -> None:
-    """Do what avadm-registry-gc.service does: nobody writes meanwhile, nodes pull."""
+    """Do what avadm-registry-gc.service does: no one writes meanwhile, nodes pull."""
     town.users.close()
     registry = (
         unpacked("docker-registry", ["docker-registry"], "usr/bin/docker-registry")
@@ -482,7 +482,7 @@ def _bytes(town: Town) -> int:
     return sum(p.stat().st_size for p in (town.folder / "images").rglob("data"))
 
 
-def test_the_collection_gives_back_what_was_deleted_and_keeps_what_anybody_has(town: Town) -> None:
+def test_the_collection_gives_back_what_was_deleted_and_keeps_what_anyone_has(town: Town) -> None:
     ann, ben = town.docker("ann"), town.docker("ben")
     shared, own = os.urandom(40 * KIB), os.urandom(40 * KIB)
     assert ann.push("users/ann/a:1", ["x"], shared) == 201
@@ -511,7 +511,7 @@ def test_the_collection_gives_back_what_was_deleted_and_keeps_what_anybody_has(t
             assert node.get(f"/v2/{where.partition('/manifests')[0]}/blobs/{layer}").content == wanted
 
 
-def test_a_collection_is_due_where_enough_was_deleted_or_somebody_waits_for_it(town: Town) -> None:
+def test_a_collection_is_due_where_enough_was_deleted_or_someone_waits_for_it(town: Town) -> None:
     archive = node_archives.variables("avadm-node-registry", town.folder)["files"]["program"]["path"]
 
     def due(least: int) -> int:

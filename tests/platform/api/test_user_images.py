@@ -40,7 +40,7 @@ def test_a_user_pushes_and_pulls_what_is_theirs(town: Town) -> None:
     assert all(scope.startswith("repository:users/ann/") for scope in ann.asked)
 
 
-def test_members_push_to_their_group_and_nobody_else(town: Town) -> None:
+def test_members_push_to_their_group_and_no_other_user(town: Town) -> None:
     assert town.docker("ann").push("groups/vision/torch:1", ["python"]) == 201
     assert town.docker("ben").pull("groups/vision/torch:1") == 200
     assert town.docker("ben").push("groups/vision/torch:2", ["python"]) == 201
@@ -62,11 +62,11 @@ def test_members_push_to_their_group_and_nobody_else(town: Town) -> None:
         "user/ben/torch:1",
     ],
 )
-def test_nobody_pushes_to_another_ones_repository_nor_to_the_sites(town: Town, name: str) -> None:
+def test_no_one_pushes_to_another_ones_repository_nor_to_the_sites(town: Town, name: str) -> None:
     assert town.docker("ben").push(name, ["evil"]) == 401
 
 
-def test_another_ones_image_is_not_pulled_and_not_told_from_one_that_is_not_there(town: Town) -> None:
+def test_another_ones_image_is_not_pulled_and_not_reported_from_one_that_is_not_there(town: Town) -> None:
     town.docker("ann").push("users/ann/secret:1", ["python"])
     answers = [
         town.docker("ben").ask("GET", f"/v2/{name}/{what}")
@@ -84,7 +84,7 @@ def test_the_sites_images_are_read_by_users(town: Town) -> None:
     assert town.with_token(token).push("avadm/ava-base:1", ["evil"]) == 401
 
 
-def test_nobody_lists_the_catalogue_and_nobody_deletes(town: Town) -> None:
+def test_no_one_lists_the_catalogue_and_no_one_deletes(town: Town) -> None:
     ann = town.docker("ann")
     ann.push("users/ann/kept:1", ["python"])
     digest = ann.ask("GET", "/v2/users/ann/kept/manifests/1", headers={"accept": MANIFEST}).headers[
@@ -177,7 +177,7 @@ def test_forged_and_expired_tokens_open_nothing(town: Town) -> None:
     path, key = made.issue("ava", "ava")
     foreign = signer(UserRegistry(host=SERVICE, pulled="x", space="x:1", key=key, certificate=path))
     head, body, mark = town.token("ben", "repository:users/ben/torch:pull").split(".")
-    claims = said(f"{head}.{body}.{mark}")
+    claims = claims_of(f"{head}.{body}.{mark}")
     claims["access"][0]["name"] = "users/ann/torch"
     changed = urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
     none = urlsafe_b64encode(b'{"typ":"JWT","alg":"none"}').decode().rstrip("=")
@@ -223,8 +223,8 @@ def test_who_is_not_let_in_gets_no_token(town: Town) -> None:
     ):
         docker = Docker(town.users.url, town.ca, name, secret)
         assert (docker.fetch(ask, SERVICE, ["repository:users/ann/torch:pull"]), docker.status) == (None, 401)
-    nobody = town.docker(None)
-    assert (nobody.fetch(ask, SERVICE, []), nobody.status) == (None, 401)
+    anonymous = town.docker(None)
+    assert (anonymous.fetch(ask, SERVICE, []), anonymous.status) == (None, 401)
     assert town.docker("ann").fetch(ask, "registry.site:5000", []) is None
     assert town.docker("ann").ask("GET", "/v2/").status_code == 200, "as docker login looks"
 
@@ -244,18 +244,18 @@ def test_who_is_shut_out_or_leaves_the_group_gets_none_from_then_on(town: Town) 
     assert shut.pull("users/zoe/a:1") == 401
 
 
-def said(token: str) -> dict[str, Any]:
+def claims_of(token: str) -> dict[str, Any]:
     return dict(json.loads(urlsafe_b64decode(token.split(".")[1] + "==")))
 
 
 def test_a_token_lasts_minutes_and_says_no_more_than_was_asked_for(town: Town) -> None:
-    pushing = said(town.token("ann", "repository:users/ann/torch:pull,push"))
+    pushing = claims_of(town.token("ann", "repository:users/ann/torch:pull,push"))
     assert pushing["exp"] - pushing["iat"] == 60
     token = town.token("ann", "repository:users/ann/torch:pull")
-    claims = said(token)
+    claims = claims_of(token)
     assert claims["exp"] - claims["iat"] == 300
     assert claims["access"] == [{"type": "repository", "name": "users/ann/torch", "actions": ["pull"]}]
-    assert said(town.token("ann"))["access"] == []
+    assert claims_of(town.token("ann"))["access"] == []
 
 
 def submit(town: Town, who: str, image: str, **more: Any) -> httpx.Response:

@@ -127,7 +127,7 @@ def segments(rig):
     return list((rig.repo / "archive").rglob("*.zst"))
 
 
-def test_wal_that_is_not_taken_waits_and_is_told(rig):
+def test_wal_that_is_not_taken_waits_and_is_reported(rig):
     backup.make(rig.place)
     rig.archived()
     away = rig.repo.with_name("away")

@@ -56,7 +56,7 @@ def put(hdfs, tmp_path):
 
 
 def wanted(hdfs, *namenodes, path="/hdfs", folder="sets"):
-    """Return what the module is told of a site file's mount."""
+    """Return what the module is informed of a site file's mount."""
     named = [*namenodes, *hdfs.namenodes]
     return _mount(CacheMount(path=path, hdfs={"namenodes": named, "folder": folder}), None)
 
@@ -148,7 +148,7 @@ def test_another_folder_at_its_place_is_refused_and_one_that_is_no_more_wanted_i
     assert cache.mount([])[2] == ["/hdfs"]
 
 
-def test_namenodes_that_do_not_answer_are_told_at_once_and_nothing_is_mounted(hdfs, cache, mounted):
+def test_namenodes_that_do_not_answer_are_reported_at_once_and_nothing_is_mounted(hdfs, cache, mounted):
     port = deaf_port()
     one = _mount(CacheMount(path="/far", hdfs={"namenodes": [f"127.0.0.1:{port}", "nn.invalid"]}), None)
     begun = time.monotonic()
@@ -158,7 +158,7 @@ def test_namenodes_that_do_not_answer_are_told_at_once_and_nothing_is_mounted(hd
     assert "/far" not in cache.run("fs", "mount")
 
 
-def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
+def test_a_dead_namenode_is_reported_of_the_data_set_and_all_is_there_again_with_it(
     hdfs, cache, mounted, published, put, tmp_path
 ):
     wanted_sum = put("faces/three")
@@ -182,7 +182,7 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
         took = time.monotonic() - begun
         assert "no namenode of /hdfs answers" in dead.trouble
         assert (dead.size, dead.cached) == (whole.size, whole.cached)
-        # What is cached is not taken for removed, and whoever asks is told why there is no answer.
+        # What is cached is not taken for removed, and anyone who asks is informed of why there is no answer.
         asked = cache.asked("fs", "ls", "/hdfs/faces/three")
         assert asked.returncode != 0
         assert "Connection refused" in asked.stdout + asked.stderr
@@ -190,7 +190,7 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
         # The role's own question has its answer within the minute that a call may take.
         begun = time.monotonic()
         assert "/hdfs" in cache.run("fs", "mount", timeout=60)
-        print(f"told after {took:.1f} s, the table of mounts after {time.monotonic() - begun:.1f} s")
+        print(f"reported after {took:.1f} s, the table of mounts after {time.monotonic() - begun:.1f} s")
         hdfs.start("n1")
         cache.until(lambda: looked().trouble == "", 60)
         cache.until(lambda: cache.asked("fs", "ls", "/hdfs/faces/three").returncode == 0, 90)
@@ -213,7 +213,7 @@ def test_a_change_of_the_active_namenode_is_not_noticed(cache, tmp_path_factory,
         try:
             assert read(cache, "/several/one", tmp_path) == wanted_sum
             hdfs.rest("n1")
-            # Nobody is active now: whoever asks waits.
+            # No one is active now: anyone who asks waits.
             with ThreadPoolExecutor(1) as pool:
                 reading = pool.submit(read, cache, "/several/two", tmp_path)
                 hdfs.activate("n2")

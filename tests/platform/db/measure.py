@@ -1,6 +1,6 @@
 """Figures of the database on PostgreSQL: ``python -m tests.platform.db.measure [FINISHED_RUNS]``; a table on standard output.
 
-The server waits for the disk at each commit, as in a room. Latencies are of calls through the store, one client unless said.
+The server waits for the disk at each commit, as in a room. Latencies are of calls through the store, one client unless reported.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def now() -> datetime:
 
 
 class Client:
-    """Submits, admits, ends, and changes quotas, as fast as it can, and writes down what it was told."""
+    """Submits, admits, ends, and changes quotas, as fast as it can, and writes down what it got."""
 
     def __init__(self, url: str, definition: str, history: History, number: int) -> None:
         self.db = open_database(url)
@@ -96,7 +96,7 @@ class Client:
 
 
 def work(url: str, world: World, disturb=lambda: None, lost: int = 0) -> History:
-    """Return what eight clients were told while somebody disturbs them, until so many answers were lost."""
+    """Return what eight clients got while they are disturbed, until so many answers were lost."""
     world.db.groups.set_quota("vision", LIMITS["group vision"], NOW)
     world.db.queues.put("default", NOW, quota=LIMITS["queue default"])
     history, definition, errors = History(), world.definition(), []

@@ -29,7 +29,7 @@ def test_the_password_is_read_from_its_file_at_each_connection(loopback, tmp_pat
     migrate(loopback, password_file=file)
 
 
-def test_a_password_file_that_is_missing_is_told(loopback, tmp_path):
+def test_a_password_file_that_is_missing_is_reported(loopback, tmp_path):
     db = open_database(loopback, password_file=tmp_path / "nothing")
     assert code(db.users.list) == (503, "database-unavailable")
     db.close()
@@ -54,7 +54,7 @@ def test_no_password_stands_in_a_refusal(loopback, tmp_path):
     db.close()
 
 
-def test_a_server_that_is_not_there_is_told_soon_and_where_it_would_be_only_in_the_log(tmp_path, caplog):
+def test_a_server_that_is_not_there_is_informedon_and_where_it_would_be_only_in_the_log(tmp_path, caplog):
     db = open_database(f"postgresql://ava@/ava?host={tmp_path}")
     refusal = refused(db.users.list)
     assert (refusal.status, refusal.problems[0].code) == (503, "database-unavailable")

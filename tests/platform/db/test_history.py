@@ -84,7 +84,7 @@ def test_only_a_limit_that_was_possibly_in_force_counts(history, changes, wrong)
     assert len(overruns(history, LIMITS)) == wrong
 
 
-def test_what_the_database_lost_or_invented_is_told(world):
+def test_what_the_database_lost_or_invented_is_reported(world):
     history = History()
     lost, invented, unended, fine = (world.submit(ONE) for _ in range(4))
     for run in (lost, invented, unended, fine):
@@ -100,7 +100,7 @@ def test_what_the_database_lost_or_invented_is_told(world):
     assert sorted(disagreements(history, world.db)) == sorted(
         [
             f"{lost.id} was admitted and is not charged",
-            f"{invented.id} is charged and nobody admitted it",
+            f"{invented.id} is charged and was not admitted",
             f"{unended.id} has ended and is charged still",
         ]
     )

@@ -124,7 +124,7 @@ def measured(record, what, call):
     assert cuts[49] < 4 * MOST
 
 
-def test_a_log_in_by_ssh_is_answered_at_once_whatever_else_runs(site, record_property):
+def test_a_login_by_ssh_is_answered_at_once_whatever_else_runs(site, record_property):
     doors, _, _ = site
 
     def ask(n):

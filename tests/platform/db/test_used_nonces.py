@@ -1,4 +1,4 @@
-"""What is good for once: on PostgreSQL too the first to use it is told so, and everybody after is not."""
+"""What is good for once: on PostgreSQL too the first to use it is informed, and everybody after is not."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ import pytest
 pytestmark = pytest.mark.platform
 
 
-def test_the_first_alone_is_told_that_it_is_the_first(db):
+def test_the_first_alone_is_reported_that_it_is_the_first(db):
     until = datetime.now(UTC) + timedelta(days=1)
     assert db.secrets.use_nonce("a" * 64, until)
     assert not db.secrets.use_nonce("a" * 64, until)

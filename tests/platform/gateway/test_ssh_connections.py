@@ -225,7 +225,7 @@ def test_who_may_no_longer_come_in_is_cut_and_others_go_on(gateway):
 
 
 def test_a_key_that_was_only_offered_keeps_no_connection_open(gateway):
-    """Of another's key one has the public part: sshd asks about it, and lets nobody in by it."""
+    """Of another's key one has the public part: sshd asks about it, and lets no one in by it."""
     mine, line = gateway.key("eve")
     private, _ = gateway.key("ann")
     private.unlink()

@@ -14,7 +14,7 @@ import yaml
 
 from avadm.components.ava.variables import CALLERS
 from bench.control_plane import free_port
-from tests.asking import ask
+from tests.http_request import ask
 from tests.unit.ava.api.site import SPEC
 from tests.unit.ava.served import Served
 from tests.unit.fakes.roles import given, template
@@ -61,7 +61,7 @@ def listens(port):
 
 
 class Ingress:
-    """The controller with the role's files, told of one service as an Ingress of the operator's would tell it."""
+    """The controller with the role's files, reported of one service as an Ingress of the operator's would tell it."""
 
     def __init__(self, folder, api, echo, host):
         program = next(iter(sorted(PROGRAMS.glob("*/traefik"))), None)
@@ -99,7 +99,7 @@ class Ingress:
         # As of an Ingress that names no entry point.
         routers["tenant"] = {"rule": "Host(`tenant.test`)", "service": "echo"}
         report = {"http": {"routers": routers, "services": services}}
-        (folder / "dynamic/told.yml").write_text(yaml.safe_dump(report))
+        (folder / "dynamic/report.yml").write_text(yaml.safe_dump(report))
         static = yaml.safe_load(template("ingress/templates/traefik.yml.j2", **have))
         static["providers"] = {"file": {"directory": str(folder / "dynamic"), "watch": False}}
         (folder / "traefik.yml").write_text(yaml.safe_dump(static))
@@ -164,7 +164,7 @@ def test_members_get_in_and_the_service_hears_who_they_are_and_nothing_that_it_c
 
 
 @pytest.mark.parametrize("who", [None, "eve", "root2"])
-def test_nobody_else_gets_in_whatever_they_say_of_themselves(scene, who):
+def test_no_other_user_gets_in_whatever_they_say_of_themselves(scene, who):
     ava, ingress, host = scene
     lies = (
         {},
@@ -190,7 +190,7 @@ def test_what_is_public_hears_no_name_that_a_caller_made_up_and_no_token(scene):
     assert "set-cookie" not in {name.lower() for name in headers}
 
 
-def test_where_the_api_is_away_nobody_gets_in(scene):
+def test_where_the_api_is_away_no_one_gets_in(scene):
     ava, ingress, host = scene
     ava.server.should_exit = True
     ava.thread.join(10)

@@ -173,7 +173,7 @@ def test_a_node_tells_what_it_can_mount(worker):
     assert done.returncode == 0, done.stderr
 
 
-def test_no_pod_chooses_its_address_whoever_makes_it(cluster):
+def test_no_pod_chooses_its_address_by_any_creator(cluster):
     controller = cluster.plane.account(
         "system:serviceaccount:kube-system:replicaset-controller", "system:serviceaccounts:kube-system"
     )

@@ -86,7 +86,7 @@ def shipping(folder: Path) -> Iterator[Shipping]:
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     binary = next(ARTIFACTS.glob("victoria-logs/*/victoria-logs"))
-    reply = (folder / "said.txt").open("wb")
+    reply = (folder / "output.txt").open("wb")
     command = [binary, f"-httpListenAddr=127.0.0.1:{port}", f"-storageDataPath={folder / 'store'}"]
     command += ["-inmemoryDataFlushInterval=1s", *store_flags()]
     store = subprocess.Popen(command, stderr=reply)
@@ -151,7 +151,7 @@ class Shipping:
         """Return the store's records once there are so many, in order of time; at the end of the time what there is."""
         end = time.monotonic() + seconds
         while True:
-            assert all(p.poll() is None for p in self._processes), (self.folder / "said.txt").read_text()
+            assert all(p.poll() is None for p in self._processes), (self.folder / "output.txt").read_text()
             try:
                 found = [json.loads(row) for row in self.kept().split(b"\n") if row]
             except OSError:

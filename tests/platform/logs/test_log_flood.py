@@ -1,4 +1,4 @@
-"""A flood of one pod's lines: cut at the store's rate, named in the log, and at nobody else's cost; a burst is kept whole."""
+"""A flood of one pod's lines: cut at the store's rate, named in the log, and at no one else's cost; a burst is kept whole."""
 
 import json
 import urllib.parse
@@ -60,7 +60,7 @@ def test_a_burst_of_ten_thousand_lines_comes_through_whole(both):
     assert NAME.startswith(POD)
 
 
-def test_a_flood_is_cut_and_says_so_and_nobody_else_loses_a_line(both):
+def test_a_flood_is_cut_and_says_so_and_no_other_user_loses_a_line(both):
     lines, size = 4_000, 16_000
     for _ in range(2):
         send(both, "ava-vision", "flood", lines // 2, size)

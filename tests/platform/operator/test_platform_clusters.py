@@ -90,7 +90,7 @@ async def cluster(server, db, name, cpu):
                 await task
 
 
-def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_told_as_such(apiserver, east, db):
+def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_reported_as_such(apiserver, east, db):
     async def test():
         async with (
             asyncio.timeout(170),
@@ -138,10 +138,10 @@ def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_told_as_such(a
             assert [db.runs.get(r.id).phase for r in (chosen[1], big)] == [Phase.ADMITTED] * 2
             assert db.groups.get("vision").used.cpu == 12_000
 
-            async def told():
+            async def reported():
                 return [p["code"] for p in db.runs.get(named.id).waits_for] == ["cluster-silent"]
 
-            await until(told)
+            await until(reported)
 
             await asyncio.to_thread(east.start)
             await until(lambda: running(chosen[1], big, named))

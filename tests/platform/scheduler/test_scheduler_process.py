@@ -48,7 +48,7 @@ def test_from_the_database_to_the_node(world) -> None:
         first, second = submitted(world, "first", 4), submitted(world, "second", 6)
         world.start()
         await world.until(lambda: admitted(world, first))
-        await world.until(lambda: told(world, second))
+        await world.until(lambda: has_reason(world, second))
         run = world.db.runs.get(second)
         assert run.admitted is None
         assert run.waits_for[0]["code"] == "group-quota"
@@ -67,7 +67,7 @@ def test_from_the_database_to_the_node(world) -> None:
         assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
         assert "GPU 4 free at most, 5 wanted" in condition["message"]
 
-        # When the first has ended it is placed, and what was said is taken back with the bind.
+        # When the first has ended it is placed, and what was stated is taken back with the bind.
         world.db.runs.stop(first, NOW, by="ann")
         await world.client.delete(hollow.PODS, labels.pod(first, 0, "worker", 0), hollow.NAMESPACE, grace=0)
         await world.until_bound(2)
@@ -76,7 +76,7 @@ def test_from_the_database_to_the_node(world) -> None:
     world.run(scene)
 
 
-async def told(world, run: str) -> bool:
+async def has_reason(world, run: str) -> bool:
     return bool(world.db.runs.get(run).waits_for)
 
 
@@ -129,7 +129,7 @@ def test_a_run_for_any_cluster_gets_this_one_and_its_pods_may_come(world) -> Non
         world.start()
         await world.until(lambda: admitted(world, run))
         assert world.db.runs.get(run).cluster == "default"
-        await world.until(lambda: told(world, elsewhere))
+        await world.until(lambda: has_reason(world, elsewhere))
         assert world.db.runs.get(elsewhere).waits_for[0]["code"] == "cluster-silent"
 
     world.run(scene)
@@ -159,7 +159,7 @@ def test_a_stopped_scheduler_ends_well_and_soon(world) -> None:
         assert await asyncio.to_thread(world.stop, "one", signal.SIGTERM) == 0
         world.start("two")
         await hollow.create(world.client, [hollow.pod("b", gpu=1)])
-        # The lease was given back: nobody has to wait for its end.
+        # The lease was given back: no one has to wait for its end.
         await world.until_bound(2, 20)
 
     world.run(scene)

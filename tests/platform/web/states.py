@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page
 
-from tests.unit.ava.web.rows import ANN, NOBODY, ROOT
+from tests.unit.ava.web.rows import ANN, ANONYMOUS, ROOT
 
 Act = Callable[[Page], None]
 WRONG = "short"
@@ -43,18 +43,18 @@ def twice(word: str, **more: str) -> dict[str, str]:
 
 SUBMIT = "main form button.main"
 STATES: dict[str, tuple[str, Act]] = {
-    "a login that is refused": (NOBODY, sent("/login", SUBMIT, name="ann", password=WRONG)),
+    "a login that is refused": (ANONYMOUS, sent("/login", SUBMIT, name="ann", password=WRONG)),
     "a registration that is refused": (
-        NOBODY, sent("/register", SUBMIT, **twice(WRONG, name="Not A Name", email="nobody")),
+        ANONYMOUS, sent("/register", SUBMIT, **twice(WRONG, name="Not A Name", email="nobody")),
     ),
     "an invitation that is refused": (
-        NOBODY, sent("/invitation#once", SUBMIT, **twice("a password of twelve")),
+        ANONYMOUS, sent("/invitation#once", SUBMIT, **twice("a password of twelve")),
     ),
     "an invitation that is not known": (
-        NOBODY, sent("/invitation", SUBMIT, invitation="none", password="a password of twelve", again="a password of twelve"),
+        ANONYMOUS, sent("/invitation", SUBMIT, invitation="none", password="a password of twelve", again="a password of twelve"),
     ),
-    "a login that comes back": (NOBODY, opened("/runs?phase=queued")),
-    "no page, without a login": (NOBODY, opened("/nothing")),
+    "a login that comes back": (ANONYMOUS, opened("/runs?phase=queued")),
+    "no page, without a login": (ANONYMOUS, opened("/nothing")),
     "no page": (ANN, opened("/nothing")),
     "not one's own": ("eve", opened("/groups/vision")),
     "not for users": (ANN, opened("/admin/users")),

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from ava.web import render
 from tests.platform.web.conftest import Town, unfit
 from tests.platform.web.states import STATES
-from tests.unit.ava.web.rows import NOBODY, by_person
+from tests.unit.ava.web.rows import ANONYMOUS, by_person
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
 WIDE = """width => document.documentElement.scrollWidth <= width ? []
@@ -65,7 +65,7 @@ def everywhere(
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_page_is_fit_for_everybody(
+def test_every_page_is_fit_for_all_users(
     town: Town, monkeypatch: pytest.MonkeyPatch, language: str, theme: str
 ) -> None:
     shown, page = set(), render.page
@@ -81,7 +81,7 @@ def test_every_page_is_fit_for_everybody(
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_pages_that_a_site_may_have_are_fit_for_everybody(
+def test_pages_that_a_site_may_have_are_fit_for_all_users(
     town: Town, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     """Without registration, with the site's own login, and after a mistake of the platform."""
@@ -122,7 +122,7 @@ def test_no_page_is_wider_than_its_screen(town: Town, width: int, language: str)
     assert everywhere(town, look, language, viewport=screen) == []
 
 
-def test_rows_without_a_log_in_are_opened_by_nobody() -> None:
+def test_rows_without_a_login_are_opened_by_no_one() -> None:
     """The control of the above: who is logged in is led from the login to the overview."""
-    paths = dict(by_person())[NOBODY]
+    paths = dict(by_person())[ANONYMOUS]
     assert {re.sub(r"\?.*", "", path) for path in paths} == {"/login", "/register", "/invitation"}

@@ -88,7 +88,7 @@ PAINTED = """() => new Promise(tell => new PerformanceObserver(list => {
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_first_pages_are_fit_for_everybody_and_load_at_once(town: Town, language: str) -> None:
+def test_the_first_pages_are_fit_for_all_users_and_load_at_once(town: Town, language: str) -> None:
     page = town.log_in("ann", language)
     paths = ["/", "/trainings/new", f"/runs/{town.ids['running']}"]
     found = []

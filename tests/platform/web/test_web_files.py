@@ -40,7 +40,7 @@ def test_a_file_that_is_cut_off_goes_on_after_a_reload(town: Town, tmp_path: Pat
 
     def away(method: str, path: str) -> int:
         asked.append((method, path))
-        # The second part finds the storage away; so does whoever asks what has come.
+        # The second part finds the storage away; so does anyone who asks what has come.
         return 503 if method in ("PATCH", "HEAD") and [m for m, _ in asked].count("PATCH") > 1 else 0
 
     town.served.refuse = away
@@ -124,7 +124,7 @@ def killed(profile: Path) -> int:
     return len(found)
 
 
-def test_what_is_there_is_replaced_only_when_that_is_said_and_is_removed(town: Town, tmp_path: Path) -> None:
+def test_what_is_there_is_replaced_only_when_that_is_shown_and_is_removed(town: Town, tmp_path: Path) -> None:
     page, _, folder = opened(town)
     file = tmp_path / "labels.csv"
     (folder / "labels.csv").write_text("old")

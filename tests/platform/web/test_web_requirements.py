@@ -166,7 +166,9 @@ def test_u6_a_run_is_charged_to_the_group_that_is_the_default_when_it_is_made(
     assert [town.served.db.runs.get(run).group for run in (first, second)] == ["vision", "speech"]
 
 
-def test_u8_one_run_writes_a_data_set_and_readers_wait_and_are_told_why(town: Town, language: str) -> None:
+def test_u8_one_run_writes_a_data_set_and_readers_wait_and_are_reported_why(
+    town: Town, language: str
+) -> None:
     ann = Reader(town, "ann", language)
     ann.page.goto("/trainings/new")
     ann.page.locator("input[name=data_set][value=imagenet-small]").check()

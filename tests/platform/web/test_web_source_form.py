@@ -1,4 +1,4 @@
-"""Data sets of other sources in a real browser, by keyboard alone: told beside each field what is wrong, made, and seen."""
+"""Data sets of other sources in a real browser, by keyboard alone: reported beside each field what is wrong, made, and seen."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
         if language == "zh":
             assert not [word for word in ("cannot", "wanted", "This site") if word in reply.inner_text()]
         assert unfit(root) == []
-        # What is said comes without the field losing its focus or what was typed.
+        # What is stated comes without the field losing its focus or what was typed.
         expect(field).to_be_focused()
         root.keyboard.press("Control+a")
         root.keyboard.type(right)

@@ -85,7 +85,7 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
 
 
 @pytest.mark.parametrize(
-    ("suites", "only", "said"),
+    ("suites", "only", "message"),
     [
         ("cis", [], "The suite cis needs a node with the role master"),
         ("kubernetes", [], "The suite kubernetes needs a node with the role master"),
@@ -99,9 +99,9 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
         ("all", [], "the roles mon and client"),
     ],
 )
-def test_what_is_asked_for_by_name_has_to_be_there(suites, only, said):
+def test_what_is_asked_for_by_name_has_to_be_there(suites, only, message):
     site = SimpleNamespace(where=lambda path: "site.yml")
-    with pytest.raises(AvadmError, match=said):
+    with pytest.raises(AvadmError, match=message):
         selection.execute(BARE, only, suites, site)
 
 

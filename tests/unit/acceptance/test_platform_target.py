@@ -66,17 +66,17 @@ def test_the_administrators_password_goes_by_standard_input_alone(tmp_path):
     assert PASSWORD not in command
 
 
-def test_what_refuses_it_is_told_without_the_password(tmp_path):
+def test_what_refuses_it_is_reported_without_the_password(tmp_path):
     masters = Masters()
-    masters.said["mast1"] = {"rc": 2, "err": f"no: {PASSWORD}", "out": ""}
+    masters.answers["mast1"] = {"rc": 2, "err": f"no: {PASSWORD}", "out": ""}
     with pytest.raises(MeasureError) as refused:
         target(tmp_path).make_admin(masters, "avadm-accept-admin", PASSWORD)
     assert "mast1" in str(refused.value)
     assert PASSWORD not in str(refused.value)
 
 
-def test_no_ready_pod_of_the_api_is_told(tmp_path):
+def test_no_ready_pod_of_the_api_is_reported(tmp_path):
     masters = Masters()
-    masters.said.update({name: {"rc": 76, "out": ""} for name in ("mast1", "mast2", "mast3")})
+    masters.answers.update({name: {"rc": 76, "out": ""} for name in ("mast1", "mast2", "mast3")})
     with pytest.raises(MeasureError, match="is ready"):
         target(tmp_path).make_admin(masters, "avadm-accept-admin", PASSWORD)

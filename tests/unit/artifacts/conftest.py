@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from avadm.artifacts import manifest
-from avadm.artifacts.commands import Done
-from avadm.artifacts.manifest import Artifact, Wanted
+from avadm.artifacts.commands import CompletedCommand
+from avadm.artifacts.manifest import Artifact, ExpectedFile
 from avadm.artifacts.provide import ArtifactProvider
 from avadm.artifacts.store import ArtifactState, ArtifactStore
 
@@ -32,16 +32,16 @@ class FakeCommands:
     def run(self, argv, *, cwd, env, log, heard=None):
         self.asked.append((tuple(argv), cwd, dict(env)))
         if self.fails and self.fails in argv:
-            return Done(1, said=("it is broken",))
+            return CompletedCommand(1, stderr_lines=("it is broken",))
         match list(argv[:3]):
             case ["go", "mod", "download"]:
-                return Done(0, json.dumps({"Dir": str(self.module), "Sum": self.sum}))
+                return CompletedCommand(0, json.dumps({"Dir": str(self.module), "Sum": self.sum}))
             case ["go", "build", "-o"]:
                 Path(argv[3]).write_bytes((cwd / "main.go").read_bytes())
-                return Done(0)
+                return CompletedCommand(0)
             case ["go", "env", _]:
-                return Done(0, "go1.26.8\n")
-        return Done(0, f"{self.says}\n")
+                return CompletedCommand(0, "go1.26.8\n")
+        return CompletedCommand(0, f"{self.says}\n")
 
     def stop(self):
         pass
@@ -54,11 +54,11 @@ class Site:
     artifact: Artifact
     store: ArtifactStore
     commands: FakeCommands
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def maker(self, **more):
         return ArtifactProvider(
-            self.store, "build", lambda name, text: self.told.append(text), self.commands, **more
+            self.store, "build", lambda name, text: self.messages.append(text), self.commands, **more
         )
 
     def make(self, artifact=None, **more):
@@ -93,7 +93,7 @@ def artifact(tmp_path, monkeypatch):
     recipe = tmp_path / "data/recipes/thing"
     recipe.mkdir(parents=True)
     (recipe / "recipe.yml").write_text(RECIPE)
-    files = {"thing": Wanted(ask=("--version",), says="thing 1.2.3")}
+    files = {"thing": ExpectedFile(ask=("--version",), says="thing 1.2.3")}
     return Artifact(name="thing", title="a thing", version="1.2.3", files=files)
 
 
@@ -120,4 +120,4 @@ def at(artifact, store, commands):
 @pytest.fixture
 def packed(artifact, store, commands):
     """The same, but what is made is an archive."""
-    return Site(artifact.model_copy(update={"files": {"out.tar": Wanted()}}), store, commands)
+    return Site(artifact.model_copy(update={"files": {"out.tar": ExpectedFile()}}), store, commands)

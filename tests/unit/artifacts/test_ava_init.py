@@ -1,4 +1,4 @@
-"""The init process of users' containers, as the first process of a namespace: what is told to end has the time to save."""
+"""The init process of users' containers, as the first process of a namespace: what is instructed to end has the time to save."""
 
 import os
 import shutil
@@ -180,7 +180,7 @@ def test_what_does_not_end_is_left_to_the_grace_period(container, tmp_path):
 
 @needs_root
 @pytest.mark.parametrize(
-    ("argv", "status", "said"),
+    ("argv", "status", "output"),
     [
         (["sh", "-c", "exit 3"], 3, ""),
         (["sh", "-c", "kill -9 $$"], 137, ""),
@@ -192,13 +192,13 @@ def test_what_does_not_end_is_left_to_the_grace_period(container, tmp_path):
         (["sh", "-c", "ulimit -Sn; grep -E 'Sig(Blk|Ign)' /proc/self/status | cut -f2 | sort -u"], 0, None),
     ],
 )
-def test_the_command_is_as_if_there_were_no_init(container, argv, status, said):
+def test_the_command_is_as_if_there_were_no_init(container, argv, status, output):
     found = container(*argv).wait()
-    if said is None:
+    if output is None:
         # A container ignores no signal at its start; these tests may have been started by nohup.
         bare = ["env", "--default-signal", *argv]
-        said = subprocess.run(bare, capture_output=True, text=True, check=True).stdout.strip()
-    assert (found[0], found[1].strip()) == (status, said)
+        output = subprocess.run(bare, capture_output=True, text=True, check=True).stdout.strip()
+    assert (found[0], found[1].strip()) == (status, output)
 
 
 @needs_root

@@ -9,7 +9,7 @@ from avadm.artifacts import glibc_check, golang, recipe
 from avadm.artifacts.manifest import manifest
 from avadm.errors import AvadmError
 from avadm.site import profile
-from tests.unit.fakes.made import tar
+from tests.unit.fakes.builders import tar
 
 # A program that is linked to this machine's C library.
 PROGRAM = Path(sys.executable).resolve()

@@ -34,7 +34,7 @@ def test_a_program_passes_its_own_tests(artifact):
     except FileNotFoundError:
         pytest.skip("there is no Go: scripts/go")
     if there.returncode:
-        pytest.skip(f"{toolchain} cannot be had: {there.stderr.strip()}")
+        pytest.skip(f"{toolchain} is not available: {there.stderr.strip()}")
     done = go("test", ".")
     assert done.returncode == 0, done.stdout + done.stderr
 

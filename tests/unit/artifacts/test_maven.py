@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from avadm.artifacts import maven, recipe
-from avadm.artifacts.commands import Done
+from avadm.artifacts.commands import CompletedCommand
 from avadm.artifacts.manifest import manifest
 from tests.unit.artifacts.conftest import FakeCommands
 from tests.unit.fakes.errors import refused
@@ -45,7 +45,7 @@ def test_the_user_s_settings_come_before_the_machine_s(tmp_path: Path) -> None:
     assert maven.central(own, user) == "https://user.test/m"
 
 
-def test_a_maven_without_a_super_pom_is_told(tmp_path: Path) -> None:
+def test_a_maven_without_a_super_pom_is_reported(tmp_path: Path) -> None:
     with pytest.raises(maven.MavenError, match="super pom"):
         maven.central(tmp_path, tmp_path / "none")
 
@@ -68,7 +68,7 @@ class Fetching(FakeCommands):
         for name, content in (("a.jar", A), ("b.jar", B), ("old-1.19.jar", b"old")):
             (target / name).write_bytes(content)
         self.settings = Path(argv[argv.index("-gs") + 1]).read_text()
-        return Done(0)
+        return CompletedCommand(0)
 
 
 STEPS = (
@@ -100,25 +100,25 @@ def test_the_jars_of_the_list_are_packed_and_one_mirror_stands_for_all(at, tmp_p
 
 
 LEFT_OUT = ("<artifactId>miredot-annotations<", "<groupId>*</groupId><artifactId>*<")
-"""What cannot be had of what Alluxio's poms name, or all that one of them names."""
+"""What is not available of what Alluxio's poms name, or all that one of them names."""
 OTHERS = "".join(f"{n * 64}  {name}.jar\n" for n, name in (("1", "a"), ("2", "b"), ("3", "c")))
 
 
 @pytest.mark.parametrize(
-    ("listed", "said"),
+    ("listed", "message"),
     [
         ("", "a.jar is not in the list; b.jar is not in the list"),
         (OTHERS, "c.jar is missing; a.jar has other bytes"),
     ],
 )
-def test_other_jars_than_the_list_s_are_refused_and_told(at, listed, said):
+def test_other_jars_than_the_list_s_are_refused_and_reported(at, listed, message):
     (at.artifact.folder / "jars.sha256").write_text(listed)
-    assert said in refused(at.build, STEPS)[0].found
+    assert message in refused(at.build, STEPS)[0].found
     assert at.is_("ABSENT", deep=False)
     assert "  a.jar" in at.store.log(at.artifact).read_text()
 
 
-def test_every_pom_pins_every_version_and_leaves_out_what_cannot_be_had() -> None:
+def test_every_pom_pins_every_version_and_leaves_out_what_is_unavailable() -> None:
     for artifact in manifest().values():
         for step in (s.action for s in recipe.load(artifact.folder).steps):
             if isinstance(step, recipe.Maven):

@@ -43,7 +43,7 @@ def test_of_several_the_first_word_says_which(tmp_path):
 
 
 @pytest.mark.parametrize("python", [sys.executable, "python2.7"])
-def test_the_shippers_counters_are_told_under_the_nodes_own_python(python, tmp_path):
+def test_the_shippers_counters_are_reported_under_the_nodes_own_python(python, tmp_path):
     if not shutil.which(python) or subprocess.run([python, "-c", ""], capture_output=True).returncode:
         pytest.skip(f"there is no {python} here")
     path = variables("avadm-node-log-shipper", tmp_path)["files"]["program"]["path"]

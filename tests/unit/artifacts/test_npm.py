@@ -27,7 +27,7 @@ def test_the_recipes_lock_pins_every_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda p: p.pop("integrity"), "node_modules/uplot without a sha512"),
         (lambda p: p.update(integrity="sha1-abc"), "node_modules/uplot without a sha512"),
@@ -35,11 +35,11 @@ def test_the_recipes_lock_pins_every_package() -> None:
         (lambda p: p.update(version="1.6.0"), "uplot 1.6.32 (found 1.6.0)"),
     ],
 )
-def test_what_a_lock_does_not_pin_is_named(copy: Path, change, said: str) -> None:
+def test_what_a_lock_does_not_pin_is_named(copy: Path, change, message: str) -> None:
     whole = lock(copy)
     change(whole["packages"]["node_modules/uplot"])
     (copy / "package-lock.json").write_text(json.dumps(whole))
-    assert npm.wrong(copy) == [said]
+    assert npm.wrong(copy) == [message]
 
 
 def test_nothing_of_a_package_is_run() -> None:

@@ -10,7 +10,7 @@ from tests.unit.artifacts.conftest import FakeCommands
 from tests.unit.fakes.errors import refused
 
 
-def test_a_build_leaves_files_checksums_and_what_the_program_said(at):
+def test_a_build_leaves_files_checksums_and_what_the_program_shown(at):
     record = at.make()
     assert at.made.read_text() == "better\n"
     assert record.files["thing"].sha256 == sha256(at.made)
@@ -36,7 +36,7 @@ def test_a_second_build_does_nothing_and_again_does_it(at):
     assert at.make(again=True) is not None
 
 
-def test_another_recipe_makes_it_stale_and_builds_it_anew(at):
+def test_another_recipe_makes_it_stale_and_builds_it_again(at):
     at.make()
     at.other_recipe()
     assert at.is_("STALE", deep=False)
@@ -44,7 +44,7 @@ def test_another_recipe_makes_it_stale_and_builds_it_anew(at):
     assert at.is_("PRESENT", deep=False)
 
 
-def test_what_is_damaged_is_found_and_made_anew(at):
+def test_what_is_damaged_is_found_and_made_again(at):
     at.make()
     at.made.write_text("bitter\n")
     assert at.is_("PRESENT", deep=False), "sizes are equal: only reading tells"
@@ -98,10 +98,10 @@ def test_two_builds_at_once_build_once(at):
     one = threading.Thread(target=at.make)
     one.start()
     first_is_at_work.wait(5)
-    at.commands, at.told = commands, []
+    at.commands, at.messages = commands, []
     assert at.make() is None
     one.join()
-    assert [text for text in at.told if "another" in text or "already" in text] == [
+    assert [text for text in at.messages if "another" in text or "already" in text] == [
         "another avadm builds it: waiting",
         "there already",
     ]
@@ -122,7 +122,7 @@ def test_commands_are_logged_heard_and_ended_when_stopped(tmp_path):
     commands, heard, log = LocalCommands(), [], tmp_path / "log"
     more = {"cwd": tmp_path, "env": {}, "log": log}
     done = commands.run(["sh", "-c", "echo out; echo err >&2; exit 3"], heard=heard.append, **more)
-    assert (done.rc, done.stdout, done.said, heard) == (3, "out\n", ("err",), ["err"])
+    assert (done.rc, done.stdout, done.stderr_lines, heard) == (3, "out\n", ("err",), ["err"])
     assert "err\n" in log.read_text()
     started = time.monotonic()
     threading.Timer(0.3, commands.stop).start()

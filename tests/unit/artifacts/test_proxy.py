@@ -77,7 +77,7 @@ def test_pip_downloads_by_the_proxy(tmp_path):
             *("--trusted-host", "packages.invalid"),
         ]
         done = run(tmp_path, argv, url)
-    assert done.rc == 0, done.said
+    assert done.rc == 0, done.stderr_lines
     assert f"GET {index}{name}" in asked
     assert (tmp_path / name).read_bytes() == wheel.getvalue()
 

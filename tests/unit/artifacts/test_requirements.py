@@ -33,7 +33,7 @@ def test_of_optional_ones_a_site_needs_those_that_its_file_asks_for(site: Site) 
     assert [a.name for a in requirements.needed(site, (base,))] == ["thing", "other"]
 
 
-def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(site, at, monkeypatch):
+def test_roles_are_reported_paths_and_checksums_of_what_the_cache_has(site, at, monkeypatch):
     monkeypatch.setattr(requirements, "needed", lambda _: [at.artifact])
     assert requirements.variables(site, at.store) == {}
     sha256 = at.make().files["thing"].sha256

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from avadm.artifacts import upstream
-from avadm.artifacts.manifest import Artifact, Download, Wanted
+from avadm.artifacts.manifest import Artifact, Download, ExpectedFile
 from avadm.errors import AvadmError
-from tests.unit.fakes.made import tar
+from tests.unit.fakes.builders import tar
 
 URL = "https://example.org/thing"
 
 
 def artifact(**download: str) -> Artifact:
-    files, upstream = {"thing": Wanted()}, {"thing": Download(url=URL, **download)}
+    files, upstream = {"thing": ExpectedFile()}, {"thing": Download(url=URL, **download)}
     return Artifact(name="t", title="t", version="1", files=files, upstream=upstream)
 
 

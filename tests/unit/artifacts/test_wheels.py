@@ -9,7 +9,7 @@ import pytest
 from avadm import paths
 from avadm.artifacts import images, manifest, recipe, wheels
 from avadm.artifacts.commands import LocalCommands
-from avadm.artifacts.manifest import Artifact, Wanted
+from avadm.artifacts.manifest import Artifact, ExpectedFile
 from avadm.artifacts.provide import ArtifactProvider
 from avadm.artifacts.store import VERSIONS, ArtifactStore
 from avadm.errors import AvadmError
@@ -37,7 +37,7 @@ def test_each_list_has_every_pin_of_its_project():
         ("thing==1.1", ["thing==1.0 (found 1.1)"]),
     ],
 )
-def test_a_pin_that_the_list_has_not_is_told(tmp_path, line, wanted):
+def test_a_pin_that_the_list_has_not_is_reported(tmp_path, line, wanted):
     (tmp_path / "list").write_text(f"# head\n{line} --hash=sha256:0\n")
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["thing==1.0"]\n')
     assert wheels.differences(tmp_path / "list", tmp_path / "pyproject.toml") == wanted
@@ -73,7 +73,7 @@ def sourced(tmp_path, monkeypatch):
     )
 
     def make(number="1", tell=lambda name, text: None):
-        files = {"image.tar": Wanted()}
+        files = {"image.tar": ExpectedFile()}
         plain = Artifact(name="thing", title="t", version="1.0", files=files, sources=("thing",))
         artifact = manifest._whole(plain)
         store = ArtifactStore(tmp_path / f"cache{number}")

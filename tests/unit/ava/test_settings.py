@@ -1,4 +1,4 @@
-"""A program's settings: all that is wrong is told with the file's name."""
+"""A program's settings: all that is wrong is reported with the file's name."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "parts"),
     [
         (None, ["cannot be read: No such file"]),
         (b"\xff\xfe\x00", ["cannot be read: 'utf-8' codec"]),
@@ -33,13 +33,15 @@ def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
         (b"listen: nowhere\ninner: {often: x}\ncolour: red\n", ["listen: ", "inner.often: ", "colour: "]),
     ],
 )
-def test_what_is_wrong_is_told_with_the_file(tmp_path: Path, content: bytes | None, told: list[str]) -> None:
+def test_what_is_wrong_is_reported_with_the_file(
+    tmp_path: Path, content: bytes | None, parts: list[str]
+) -> None:
     path = tmp_path / "a.yml"
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigError) as caught:
         load(path, Some)
-    for part in told:
+    for part in parts:
         assert f"{path}: {part}" in str(caught.value)
 
 

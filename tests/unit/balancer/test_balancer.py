@@ -1,4 +1,4 @@
-"""Addresses of Services: each its own, kept while it lives, and told why where there is none."""
+"""Addresses of Services: each its own, kept while it lives, and reported why where there is none."""
 
 import threading
 
@@ -91,7 +91,7 @@ def test_an_address_is(case):
         ({}, [service(f"s{i}", 0, [a]) for i, a in enumerate(POOL)], "all 3 addresses, 10.0.0.1 to 10.0.0.3"),
     ],
 )
-def test_who_gets_none_is_told_why_once(spec, others, reason):
+def test_who_gets_none_is_reported_why_once(spec, others, reason):
     api = Api(service("it", 9, **spec), *others)
     one, report = made(api)
     one.round()
@@ -121,7 +121,7 @@ def test_a_service_that_changed_meanwhile_is_left_to_the_next_round():
     assert (api.addresses(), report) == ({"it": []}, [])
 
 
-def test_what_the_api_refuses_is_told():
+def test_what_the_api_refuses_is_reported():
     api = Api(service("it"))
     api.status = 403
     one, report = made(api)
@@ -192,7 +192,7 @@ def test_services_are_listed_once_and_then_followed():
     assert changed.is_set()
 
 
-def test_a_watch_that_lost_count_ends_so_that_the_list_is_read_anew():
+def test_a_watch_that_lost_count_ends_so_that_the_list_is_read_again():
     error = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
     with pytest.raises(balancer.ApiError) as seen:
         balancer.Services(Listed([error]), threading.Event()).follow()

@@ -1,4 +1,4 @@
-"""make bench: what is printed and kept of figures, and that a goal missed is told."""
+"""make bench: what is printed and kept of figures, and that a goal missed is reported."""
 
 import io
 import json
@@ -48,7 +48,7 @@ def shown(bench, data):
     return console.export_text()
 
 
-def test_a_goal_is_met_or_said_to_be_missed(bench):
+def test_a_goal_is_met_or_shown_to_be_missed(bench):
     assert "NOT met" not in shown(bench, figures(1.5))
     assert shown(bench, figures(1.51)).count("NOT met") == 1
 

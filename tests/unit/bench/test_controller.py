@@ -44,7 +44,9 @@ def test_the_site_has_as_many_hosts_as_asked_for_with_all_components(folder):
     )
 
 
-def test_what_the_cache_lacks_is_told_before_anything_is_measured(controller, folder, monkeypatch, tmp_path):
+def test_what_the_cache_lacks_is_reported_before_anything_is_measured(
+    controller, folder, monkeypatch, tmp_path
+):
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path))
     assert any(line.startswith("kubernetes ") for line in controller.missing_artifacts(folder, []))
     assert all("avadm artifacts build" in line for line in controller.missing_artifacts(folder, []))
@@ -71,7 +73,7 @@ def test_prometheus_says_that_it_knows_every_target(answers, folder):
     assert {job: reports.count(job) for job in wanted} == wanted
 
 
-def test_a_module_that_nobody_answers_for_has_changed_nothing(answers):
+def test_a_module_that_no_one_answers_for_has_changed_nothing(answers):
     assert answers.answer("avadm_unheard_of", {})["changed"] is False
 
 

@@ -133,7 +133,7 @@ def test_a_node_at_an_address_with_another_nodes_key_stops(lab, tmp_path):
         assert states(report) == {"host_key": "failed"}
         assert fingerprint(other) in report.finding.what
     assert known.read_text().count("127.0.0.1") == 1
-    # A new address that nobody had is pinned without asking: the node's name has this very key.
+    # A new address that no one had is pinned without asking: the node's name has this very key.
     known.write_text(name)
     assert states(lab.run()["n1"])["host_key"] == "changed"
     assert lab.asked == ["n1"]
@@ -228,7 +228,7 @@ def test_sudo_s_password_is_given_once_and_never_in_argv(lab, asking):
     assert states(again)["root"] == "ok"
 
 
-def test_a_wrong_sudo_password_is_told_and_nothing_done(lab, asking):
+def test_a_wrong_sudo_password_is_reported_and_nothing_done(lab, asking):
     report = lab.run(password="pw", user="ops", sudo_password=lambda: "wrong")["n1"]
     assert states(report) == {"host_key": "changed", "key": "changed", "root": "failed"}
     assert "does not take this password for ops" in report.finding.what
@@ -236,7 +236,7 @@ def test_a_wrong_sudo_password_is_told_and_nothing_done(lab, asking):
     assert not asking.exists()
 
 
-def test_a_login_that_may_not_use_sudo_is_told_from_a_wrong_password(lab, asking):
+def test_a_login_that_may_not_use_sudo_is_reported_from_a_wrong_password(lab, asking):
     refuses = "echo 'ops is not in the sudoers file.' >&2; exit 1\nIFS="
     lab.program("sudo", SUDO.format(flag=asking).replace("IFS=", refuses))
     report = lab.run(password="pw", user="ops", sudo_password=lambda: "right")["n1"]

@@ -34,7 +34,7 @@ PROGRAMS = {
 class Room(Servers):
     def __init__(self, folder):
         super().__init__(folder)
-        self.said = []
+        self.messages = []
         for name, text in PROGRAMS.items():
             self.program(name, text)
 
@@ -58,7 +58,7 @@ class Room(Servers):
             allow_reboot=allow,
             reboot_timeout=timeout,
             poll_seconds=0.1,
-            say=self.said.append,
+            say=self.messages.append,
             root=lambda node: str(self.folder / node),
         )
 
@@ -84,7 +84,7 @@ def test_nodes_are_rebooted_one_after_the_other_and_a_second_run_does_nothing(ro
     assert all(V1 in (h / "proc/cmdline").read_text() for h in homes)
     stamps = [float((h / "reboots").read_text()) for h in homes]
     assert stamps == sorted(stamps)
-    assert [s.split()[1] for s in room.said] == ["n1", "n2", "n3"]
+    assert [s.split()[1] for s in room.messages] == ["n1", "n2", "n3"]
     again = room.run()
     assert {boot(r) for r in again.values()} == {"ok"} and not findings(again.values())
     assert all(len((h / "reboots").read_text().splitlines()) == 1 for h in homes), "no second reboot"
@@ -167,18 +167,18 @@ def test_a_boot_loader_that_is_none_of_grubs_is_refused(room):
 
 
 @pytest.mark.parametrize(
-    ("file", "said", "reboots"),
+    ("file", "message", "reboots"),
     [
         ("grub-fails", "update-grub failed", []),
         ("grub-ignores", "grub.cfg lacks them", []),
         ("other-entry", "still lacks", ["n1"]),
     ],
 )
-def test_what_goes_wrong_is_named_and_ends_the_series(room, file, said, reboots):
+def test_what_goes_wrong_is_named_and_ends_the_series(room, file, message, reboots):
     room.add("n1", **{file: ""})
     room.add("n2")
     reports = room.run()
-    assert said in reports["n1"].finding.what
+    assert message in reports["n1"].finding.what
     assert room.rebooted() == reboots and boot(reports["n2"]) == "failed"
 
 
@@ -194,7 +194,7 @@ def test_nouveau_is_kept_away_where_it_is_loaded(room):
     home = room.add("n1", proc__modules="nouveau 1 2 - Live 0x0\n")
     room.add("n2")
     argument = "modprobe.blacklist=nouveau"
-    # It stays in the file of modules here, so the node still lacks it afterwards: that is told.
+    # It stays in the file of modules here, so the node still lacks it afterwards: that is reported.
     reports = room.run(arguments=(argument,))
     assert argument in (home / FILE).read_text()
     assert "still lacks modprobe.blacklist=nouveau" in reports["n1"].finding.what

@@ -47,7 +47,7 @@ def test_facts_of_this_machine(site, mine):
     assert abs(difference - 5000) < context.clocks["stor1"].error_ms + context.clocks["stor2"].error_ms + 1
 
 
-def test_a_holder_is_told_by_its_device_mapper_name(tmp_path):
+def test_a_holder_is_reported_by_its_device_mapper_name(tmp_path):
     (tmp_path / "holders" / "dm-3" / "dm").mkdir(parents=True)
     (tmp_path / "holders" / "dm-3" / "dm" / "name").write_text("ceph--1-osd--block--2\n")
     (tmp_path / "holders" / "md0").mkdir()
@@ -88,7 +88,7 @@ def test_versions_of_this_machine(site, mine):
     assert collected["components"]["kernel"]
 
 
-class Told:
+class RecordedFleet:
     """A fleet that keeps what each node was asked with."""
 
     def __init__(self):
@@ -109,7 +109,7 @@ class Told:
     ],
 )
 def test_after_a_phase_its_parts_alone_are_asked_and_waited_for(site, mine, phase, ports, commands, ceph):
-    fleet = Told()
+    fleet = RecordedFleet()
     node = site.nodes[0].model_copy(update={"roles": ["mon", "etcd", "worker", "prometheus"]})
     collect_versions(SimpleNamespace(site=site, profile=mine), fleet, [node], phase)
     asked = fleet.params[node.name]

@@ -72,7 +72,7 @@ def test_a_bad_node_is_named_once_with_all_its_pairs(fleet):
     assert found[0].found.startswith("11 of its 11 pairs: ")
 
 
-def test_a_bad_way_between_two_good_nodes_is_told_by_pair(fleet):
+def test_a_bad_way_between_two_good_nodes_is_reported_by_pair(fleet):
     found = fleet(lambda a, b: 1.5 if {a, b} == {"n007", "n008"} else quiet(a, b))
     assert [(f.host, f.found) for f in found] == [(None, "n007–n008 1.50 ms")]
 

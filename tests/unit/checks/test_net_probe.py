@@ -70,7 +70,7 @@ def test_one_lost_frame_of_full_size_proves_nothing(ping):
     assert (pinger.full, full) == (["passed", "passed"], FULL * len(PEERS))
 
 
-def test_frames_of_full_size_that_never_pass_are_told_and_given_up(ping):
+def test_frames_of_full_size_that_never_pass_are_reported_and_given_up(ping):
     pinger, full = ping(lambda size, tries: size == 64)
     assert (pinger.full, full) == ([None, None], FULL * len(PEERS))
 
@@ -89,7 +89,7 @@ def test_what_came_while_a_busy_machine_kept_us_away_is_counted(ping, monkeypatc
     assert pinger.full == ["passed", "passed"]
 
 
-def test_tables_of_our_name_are_told_where_avadm_made_none(monkeypatch):
+def test_tables_of_our_name_are_reported_where_avadm_made_none(monkeypatch):
     there = {"/usr/sbin/nft"}
     monkeypatch.setattr(packet_filter.os.path, "exists", there.__contains__)
     monkeypatch.setattr(

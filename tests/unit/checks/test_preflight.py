@@ -34,7 +34,7 @@ def test_every_check_has_a_fault_and_every_error_that_a_waiver_may_name_is_a_che
 @pytest.mark.parametrize(
     "check", [c for c in CHECKS if c.facts and c.facts != ("clock",)], ids=lambda c: c.id
 )
-def test_a_fact_that_cannot_be_had_is_an_error(context, check):
+def test_a_fact_that_is_unavailable_is_an_error(context, check):
     context.facts["stor2"][check.facts[0]] = None
     context.facts["stor2"]["errors"][check.facts[0]] = "OSError: broken"
     findings = run(context, CHECKS)[check.id]

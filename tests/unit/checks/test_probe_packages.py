@@ -1,4 +1,4 @@
-"""Whether packages can be had: a package cache that turns a node away once is asked again."""
+"""Whether packages are available: a package cache that turns a node away once is asked again."""
 
 import pytest
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from avadm.checks.preflight.sources import REGISTRIES
 from avadm_node.probes.preflight.sources import registries
+from tests.unit.fakes.builders import Signer, https
 from tests.unit.fakes.http_proxy import http_proxy
-from tests.unit.fakes.made import Signer, https
 
 
 def test_a_registry_answers_or_says_why_not(tmp_path) -> None:

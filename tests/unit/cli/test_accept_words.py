@@ -1,4 +1,4 @@
-"""What a reader is told at the end of an acceptance run."""
+"""The summary at the end of an acceptance run."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -19,19 +19,19 @@ def report_of(verdicts):
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "told"),
+    ("verdicts", "expected"),
     [
         ({"A-FS1": "PASS", "A-BD1": "INCONCLUSIVE"}, "--only A-BD1"),
         ({"A-FS1": "FAIL", "A-BD1": "INCONCLUSIVE"}, ""),  # what failed comes first
         ({"A-FS1": "PASS"}, ""),
     ],
 )
-def test_what_could_not_be_decided_is_told_apart_from_what_failed(verdicts, told):
+def test_what_could_not_be_decided_is_distinguished_from_what_failed(verdicts, expected):
     text = undecided(report_of(verdicts))
-    assert told in text
-    assert bool(text) == bool(told)
-    assert ("Nothing failed" in text) == bool(told)
-    assert ("why A-BD1" in text) == bool(told)
+    assert expected in text
+    assert bool(text) == bool(expected)
+    assert ("Nothing failed" in text) == bool(expected)
+    assert ("why A-BD1" in text) == bool(expected)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ def lock(nodes, node):
     return nodes.path(node, "/var/lib/avadm/t/lock")
 
 
-def plant(nodes, where, **said):
+def plant(nodes, where, **fields):
     for node in where:
         lock(nodes, node).parent.mkdir(parents=True, exist_ok=True)
         half = lock(nodes, node).with_name("half")
-        half.write_text(json.dumps({**owner("apply"), "token": "theirs", **said}))
+        half.write_text(json.dumps({**owner("apply"), "token": "theirs", **fields}))
         half.replace(lock(nodes, node))
 
 
@@ -46,7 +46,7 @@ def copy_of(nodes, node):
 
 
 @pytest.fixture
-def ledger(tmp_path):
+def state_file(tmp_path):
     return tmp_path / ".avadm/t/ledger.json"
 
 
@@ -96,7 +96,7 @@ def test_a_lock_of_another_machine_stays_until_it_is_broken_by_name(avadm, nodes
     assert "desk7" in (tmp_path / "runs/latest/log.txt").read_text()
 
 
-def test_a_dead_run_of_this_controller_is_taken_over_and_told(avadm, nodes):
+def test_a_dead_run_of_this_controller_is_taken_over_and_reported(avadm, nodes):
     plant(nodes, MONS, pid=2**22 + 7)
     result = avadm("apply", "base")
     assert result.exit_code == 0, result.output
@@ -122,7 +122,7 @@ def test_a_majority_is_enough_and_needed(avadm, nodes, playbooks):
     assert not lock(nodes, "stor3").exists()
 
 
-def test_a_lock_on_a_minority_stops_nobody_and_stays(avadm, nodes):
+def test_a_lock_on_a_minority_stops_no_one_and_stays(avadm, nodes):
     plant(nodes, ("stor2",), machine="elsewhere")
     assert avadm("apply", "base").exit_code == 0
     assert noted(nodes, "stor2")["token"] == "theirs"
@@ -137,7 +137,7 @@ def test_a_torn_lock_is_refused_and_can_be_broken(avadm, nodes):
 
 
 @pytest.mark.parametrize("reached", [MONS, MONS[1:]], ids=["all nodes", "a majority: one still names us"])
-def test_whoever_is_broken_hears_of_it(nodes, tmp_path, monkeypatch, reached):
+def test_a_user_whose_lock_is_broken_is_informed(nodes, tmp_path, monkeypatch, reached):
     monkeypatch.setattr("avadm.state.lock.site.HEARTBEAT_S", 0.02)
     (tmp_path / "site.yml").write_text(SITE)
     mine, lost, report = LockNodes(load(tmp_path / "site.yml"), nodes), threading.Event(), []
@@ -150,14 +150,14 @@ def test_whoever_is_broken_hears_of_it(nodes, tmp_path, monkeypatch, reached):
 
 
 def test_a_dry_run_leaves_no_trace_on_the_nodes(avadm, nodes):
-    assert avadm("apply", "--check").exit_code == 0
+    assert avadm("apply", "--dry-run").exit_code == 0
     assert nodes.commands == []
 
 
-def test_a_lost_ledger_comes_back_from_the_nodes(avadm, nodes, playbooks, tmp_path, ledger):
+def test_a_lost_state_comes_back_from_the_nodes(avadm, nodes, playbooks, tmp_path, state_file):
     avadm("apply")
     assert copy_of(nodes, "stor2").stat().st_mode & 0o777 == 0o600
-    before = json.loads(ledger.read_text())["phases"]
+    before = json.loads(state_file.read_text())["phases"]
     shutil.rmtree(tmp_path / ".avadm")
     for look in (("status",), ("plan",)):
         assert "is missing; this is the copy that stor1 keeps" in avadm(*look).output
@@ -165,14 +165,14 @@ def test_a_lost_ledger_comes_back_from_the_nodes(avadm, nodes, playbooks, tmp_pa
     result = avadm("apply", "--resume")
     assert "is missing; took over the copy" in result.output
     assert playbooks.requests == []
-    assert json.loads(ledger.read_text())["phases"] == before
+    assert json.loads(state_file.read_text())["phases"] == before
 
 
-def test_a_damaged_ledger_comes_back_and_without_a_copy_is_told(avadm, nodes, ledger):
+def test_a_damaged_state_comes_back_and_without_a_copy_is_reported(avadm, nodes, state_file):
     avadm("apply")
-    ledger.write_text("{half")
+    state_file.write_text("{half")
     assert "is damaged; took over the copy" in avadm("apply", "--resume").output
-    ledger.write_text("{half")
+    state_file.write_text("{half")
     for node in MONS:
         copy_of(nodes, node).unlink()
     assert refusal(avadm("apply", "--resume")).check == "ledger-unreadable"
@@ -228,7 +228,7 @@ def test_monitors_of_two_versions_of_a_site_file_are_no_two_majorities(avadm, no
     assert report.check == "cluster-locked"
     assert "desk7" in report.found
     assert not lock(nodes, "stor4").exists()
-    # The other way round: whoever has the older file cannot ask the newer nodes, so that they count as silent.
+    # The other way round: anyone who has the older file cannot ask the newer nodes, so that they count as silent.
     for node in ("stor1", "stor2"):
         lock(nodes, node).unlink()
     assert avadm("apply", "base", site=five).exit_code == 0
@@ -310,9 +310,9 @@ def test_a_controller_in_another_pid_namespace_is_alive(avadm, nodes, monkeypatc
     assert refusal(avadm("apply", "base")).check == "cluster-locked"
 
 
-def forged(kept, ledger=None, **more):
+def forged(kept, state_file=None, **more):
     data = json.loads(kept.read_text())
-    changed = {**data["ledger"], "serial": 999, **(ledger or {})}
+    changed = {**data["ledger"], "serial": 999, **(state_file or {})}
     kept.write_text(json.dumps({**data, "ledger": changed, **more}))
 
 
@@ -320,18 +320,20 @@ def forged(kept, ledger=None, **more):
     ("forge", "why"),
     [
         (forged, "its signature is not by this vault's key"),
-        (lambda kept: forged(kept, ledger={"site": "other"}), "it is of the site 'other'"),
+        (lambda kept: forged(kept, state_file={"site": "other"}), "it is of the site 'other'"),
         (lambda kept: forged(kept, signature=None), "signed"),
     ],
 )
-def test_a_copy_that_another_wrote_is_not_believed_and_told(avadm, nodes, playbooks, ledger, forge, why):
+def test_a_copy_that_another_wrote_is_not_believed_and_reported(
+    avadm, nodes, playbooks, state_file, forge, why
+):
     avadm("apply", "base")
     for node in MONS:
         forge(copy_of(nodes, node))
-    ledger.unlink()
+    state_file.unlink()
     text = " ".join(avadm("status").output.split())
     assert "The copy of the state on stor1, stor2, stor3 is not used" in text
     result = avadm("apply", "base", "--resume")
     assert why in " ".join(result.output.split())
-    assert playbooks.phases == ["base"], "what nobody proves is done again"
-    assert json.loads(ledger.read_text())["serial"] < 999
+    assert playbooks.phases == ["base"], "what cannot be checked is done again"
+    assert json.loads(state_file.read_text())["serial"] < 999

@@ -112,8 +112,8 @@ def test_where_nodes_are_done_apart_only_those_that_need_it_run(installed, nodes
 def test_a_node_that_is_down_does_not_keep_others_from_what_they_need(installed, nodes, playbooks, tmp_path):
     nodes.silent.add("comp2")
     playbooks.script["base", "comp2"] = (Kind.UNREACHABLE, "No route to host")
-    ledger = SiteState(tmp_path / ".avadm/t/ledger.json", "t")
-    ledger.start("rbd", {"comp1": "x"}, "r")
+    site_state = SiteState(tmp_path / ".avadm/t/ledger.json", "t")
+    site_state.start("rbd", {"comp1": "x"}, "r")
     result = installed("apply")
     ran = {one.phase: one.limit for one in playbooks.requests}
     assert ran == {"base": ("comp2",), "rbd": ("comp1",)}
@@ -141,53 +141,51 @@ def test_a_new_node_is_done_by_itself_where_the_others_inputs_are_as_they_were(
     (tmp_path / "site.yml").write_text(SITE + NEW)
     found = phases(installed("plan", "--json"))["base"]["hosts_state"]
     assert {host for host, its in found.items() if its["state"] == "peers"} == {*MONS, "comp1", "comp2"}
-    assert nodes.told == {}
+    assert nodes.peer_calls == {}
     result = installed("apply", "--json")
     assert result.exit_code == 0
     ran = {one.phase: set(one.limit) for one in playbooks.requests}
     assert ran["base"] == ran["cephfs"] == ran["rbd"] == {"comp9"}
     assert "ceph" not in ran
     # Every node knows the others by name.
-    assert nodes.told.keys() == {*MONS, "comp1", "comp2"}
+    assert nodes.peer_calls.keys() == {*MONS, "comp1", "comp2"}
     assert all(
-        "10.9.0.29 comp9.example.test comp9\n" in known["peers.hosts"] for known in nodes.told.values()
+        "10.9.0.29 comp9.example.test comp9\n" in known["peers.hosts"] for known in nodes.peer_calls.values()
     )
     counted = phases(result)["base"]
     assert (counted["state"], counted["changed"], counted["ok"], len(counted["hosts"])) == ("done", 5, 6, 6)
     assert installed("apply") and playbooks.phases == []
 
 
-def test_a_node_that_has_drifted_too_or_cannot_be_told_gets_the_playbook(
-    installed, nodes, playbooks, tmp_path
-):
+def test_a_node_that_has_drifted_too_or_is_unknown_gets_the_playbook(installed, nodes, playbooks, tmp_path):
     (tmp_path / "site.yml").write_text(SITE + NEW)
     nodes.values["comp1", "file /etc/base"] = "wrong"
     nodes.refusing["comp2"] = {"peers.hosts"}
     assert installed("apply").exit_code == 0
     assert playbooks.requests[0].limit == ("comp1", "comp2", "comp9")
-    assert nodes.told.keys() == set(MONS)
+    assert nodes.peer_calls.keys() == set(MONS)
     log = (tmp_path / "runs" / "latest" / "log.txt").read_text()
-    assert "comp2 could not be told of the others, so the playbook runs there: RuntimeError: no" in log
+    assert "comp2 could not be updated directly, so the playbook runs there: RuntimeError: no" in log
     assert installed("apply") and playbooks.phases == []
 
 
-def test_nodes_that_were_told_stay_done_where_a_new_one_fails(installed, nodes, playbooks, tmp_path):
+def test_nodes_that_were_reported_stay_done_where_a_new_one_fails(installed, nodes, playbooks, tmp_path):
     (tmp_path / "site.yml").write_text(SITE + NEW)
     playbooks.script["base", "comp9"] = (Kind.FAILED, "no such package")
     assert installed("apply", "base").exit_code == 1
     playbooks.script.clear()
-    nodes.told.clear()
+    nodes.peer_calls.clear()
     assert installed("apply", "base").exit_code == 0
     assert [one.limit for one in playbooks.requests] == [("comp9",)]
-    assert nodes.told == {}
+    assert nodes.peer_calls == {}
 
 
-@pytest.mark.parametrize("argv", [["--force"], ["--check"]])
-def test_nobody_is_told_apart_in_a_full_or_a_dry_run(installed, nodes, playbooks, tmp_path, argv):
+@pytest.mark.parametrize("argv", [["--force"], ["--dry-run"]])
+def test_no_one_is_distinguished_in_a_full_or_a_dry_run(installed, nodes, playbooks, tmp_path, argv):
     (tmp_path / "site.yml").write_text(SITE + NEW)
     assert installed("apply", "base", *argv).exit_code in (0, 1)
     assert playbooks.requests[0].limit == (*MONS, "comp1", "comp2", "comp9")
-    assert nodes.told == {}
+    assert nodes.peer_calls == {}
 
 
 def test_what_is_wrong_in_itself_is_never_proven_even_if_it_was_so_before(installed, nodes, playbooks):
@@ -231,9 +229,9 @@ def test_a_failed_phase_is_run_again_and_what_was_done_is_not(avadm, playbooks):
 
 
 def test_what_a_killed_run_left_running_is_run_again_and_the_rest_is_proven(installed, playbooks, tmp_path):
-    ledger = SiteState(tmp_path / ".avadm/t/ledger.json", "t")
-    ledger.start("rbd", {"comp1": "x"}, "r")
-    assert ledger.entry("rbd", "comp1").state is PhaseState.RUNNING
+    site_state = SiteState(tmp_path / ".avadm/t/ledger.json", "t")
+    site_state.start("rbd", {"comp1": "x"}, "r")
+    assert site_state.entry("rbd", "comp1").state is PhaseState.RUNNING
     installed("apply")
     assert playbooks.phases == ["rbd"]
 
@@ -247,7 +245,7 @@ def test_a_run_on_one_node_keeps_what_the_others_had_left_in_the_cluster(install
     nodes.values["", "entity client.a"] = "another key"
     assert "drift on the cluster: entity client.a" in installed("apply", "ceph").output
     assert playbooks.phases == ["ceph"]
-    # What a full run does not keep any more is nobody's.
+    # What a full run does not keep any more is no one's.
     playbooks.own |= dict.fromkeys(("stor1", "stor2"), ("unit ceph",))
     assert installed("apply", "ceph", "--force").exit_code == 0
     nodes.values["", "entity client.a"] = "absent"

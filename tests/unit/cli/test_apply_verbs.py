@@ -122,14 +122,14 @@ def test_a_limit_takes_names_patterns_and_roles(avadm, playbooks):
     assert playbooks.requests[0].limit == ("stor1", "stor2", "comp1", "comp2")
 
 
-def test_the_plan_is_made_from_the_ledger_as_it_is_once_the_lock_is_held(
+def test_the_plan_is_made_from_the_state_as_it_is_once_the_lock_is_held(
     avadm, playbooks, tmp_path, monkeypatch
 ):
     @contextmanager
     def last_word(folder, name):
         # The run before writes its last word while this one waits for the lock.
-        ledger = SiteState(folder / "ledger.json", "t")
-        ledger.finish("base", dict.fromkeys([*MONS, "comp1", "comp2"], PhaseState.DONE))
+        site_state = SiteState(folder / "ledger.json", "t")
+        site_state.finish("base", dict.fromkeys([*MONS, "comp1", "comp2"], PhaseState.DONE))
         with lock_controller(folder, name):
             yield
 

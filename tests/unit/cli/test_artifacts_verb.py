@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from avadm.artifacts import commands
-from avadm.artifacts.commands import Done
+from avadm.artifacts.commands import CompletedCommand
 from avadm.artifacts.manifest import manifest
 from avadm.cli.main import cli
 from tests.unit.fakes.cli import refusal
@@ -19,11 +19,11 @@ class Go:
     def run(self, argv, **kwargs):
         Go.asked += 1
         if argv[1:3] == ("env", "GOVERSION"):
-            return Done(0, "go1.26.8\n")
+            return CompletedCommand(0, "go1.26.8\n")
         program = kwargs["cwd"] / argv[3]
         program.parent.mkdir(parents=True)
         program.write_bytes(b"pause")
-        return Done(0)
+        return CompletedCommand(0)
 
     def stop(self):
         pass

@@ -36,11 +36,11 @@ class Masters:
     """ssh to masters: what each answers, and what it was sent."""
 
     def __init__(self):
-        self.said, self.sent = {}, []
+        self.answers, self.sent = {}, []
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         self.sent.append((node, command, stdin))
-        given = self.said.get(node, {"out": "made\n"})
+        given = self.answers.get(node, {"out": "made\n"})
         return answer(node, command, **given)
 
     def close(self, nodes=None):
@@ -82,34 +82,34 @@ def test_a_name_is_one_word_for_the_shell_whatever_it_is(run, masters):
 
 
 def test_a_second_time_says_that_nothing_was_changed(run, masters):
-    masters.said["mast1"] = {"out": "unchanged\n"}
+    masters.answers["mast1"] = {"out": "unchanged\n"}
     assert json.loads(run("root", "--json").output) == {"site": "t", "name": "root", "did": "unchanged"}
 
 
 def test_the_next_master_is_asked_where_one_is_silent_or_sees_no_pod(run, masters):
-    masters.said["mast1"] = {"rc": 255, "error": Reason(Why.NO_ROUTE, "no route to host")}
-    masters.said["mast2"] = {"rc": NO_POD}
+    masters.answers["mast1"] = {"rc": 255, "error": Reason(Why.NO_ROUTE, "no route to host")}
+    masters.answers["mast2"] = {"rc": NO_POD}
     assert run("root").exit_code == 0
     assert [node for node, _, _ in masters.sent] == ["mast1", "mast2", "mast3"]
 
 
-def test_no_ready_pod_is_told_with_where_to_look(run, masters):
-    masters.said = {name: {"rc": NO_POD} for name in ("mast1", "mast2", "mast3")}
+def test_no_ready_pod_is_reported_with_where_to_look(run, masters):
+    masters.answers = {name: {"rc": NO_POD} for name in ("mast1", "mast2", "mast3")}
     found = refusals(run("root"))
     assert [f.host for f in found] == ["mast1", "mast2", "mast3"]
     assert "kubectl get pods --namespace ava-system" in found[0].remedy
 
 
-def test_what_the_platform_refuses_is_told_without_the_password(run, masters):
+def test_what_the_platform_refuses_is_reported_without_the_password(run, masters):
     text = f"password: a length of at least 12. Wanted: more than {PASSWORD}\ncommand terminated with exit code 2\n"
-    masters.said["mast1"] = {"rc": 2, "err": text}
+    masters.answers["mast1"] = {"rc": 2, "err": text}
     [found] = refusals(run("root"))
     assert "at least 12" in found.found
     assert "battery" not in found.found
     assert "command terminated" not in found.found
 
 
-def test_an_empty_password_is_refused_before_anybody_is_asked(run, masters):
+def test_an_empty_password_is_refused_before_anyone_is_asked(run, masters):
     [found] = refusals(run("root", password="\nsecond line\n"))
     assert found.check == "password-missing"
     assert masters.sent == []

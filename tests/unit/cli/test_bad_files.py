@@ -21,7 +21,7 @@ READ = (GARBAGE["odd serial"],)
 """What is a ledger all the same."""
 
 
-def told(result, *codes):
+def output_of(result, *codes):
     """Assert that a verb ended in a sentence; return it."""
     if isinstance(result.exception, AvadmError):
         assert result.exception.exit_code in codes
@@ -32,7 +32,7 @@ def told(result, *codes):
     return result.output
 
 
-def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(avadm, done):
+def test_a_damaged_state_or_fingerprints_cost_nothing_but_work(avadm, done):
     shutil.rmtree(done / "nodes")  # nor is there a copy
     for name in ("ledger.json", "fingerprints.json"):
         path = done / ".avadm" / "t" / name
@@ -40,7 +40,7 @@ def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(avadm, done):
         for garbage in GARBAGE.values():
             path.write_bytes(garbage)
             for verb in ("plan", "status"):
-                reply = told(avadm(verb, "--offline"), 0, 2)
+                reply = output_of(avadm(verb, "--offline"), 0, 2)
                 assert name in reply or garbage in READ or name == "fingerprints.json"
             assert path.read_bytes() == garbage
         path.write_bytes(kept)
@@ -50,7 +50,7 @@ def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(avadm, done):
 def test_a_damaged_vault_or_its_password_stops_apply_and_changes_nothing(avadm, done, playbooks, name):
     for garbage in GARBAGE.values():
         (done / name).write_bytes(garbage)
-        assert name in told(avadm("apply", "--force", "-q"), 2)
+        assert name in output_of(avadm("apply", "--force", "-q"), 2)
         assert (done / name).read_bytes() == garbage
     assert playbooks.requests == []
 
@@ -61,8 +61,8 @@ def test_a_damaged_run_folder_is_still_listed_and_shown(avadm, done, name):
     for garbage in GARBAGE.values():
         (folder / name).write_bytes(garbage)
         for verb in (["runs", "list"], ["runs", "list", "--json"], ["status", "--offline"]):
-            assert folder.name in told(avadm(*verb), 0)
-        assert folder.name in told(avadm("runs", "show"), 0, 2)
+            assert folder.name in output_of(avadm(*verb), 0)
+        assert folder.name in output_of(avadm("runs", "show"), 0, 2)
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
@@ -72,7 +72,7 @@ def test_what_is_no_report_is_not_verified(tmp_path, garbage):
     for name in ("manifest.json", "report.json", "results.json"):
         (folder / name).write_bytes(garbage)
     for path in (folder, folder / "report.json"):
-        told(CliRunner().invoke(cli, ["accept", "verify", str(path)], standalone_mode=True), 1, 2)
+        output_of(CliRunner().invoke(cli, ["accept", "verify", str(path)], standalone_mode=True), 1, 2)
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
@@ -82,7 +82,7 @@ def test_a_default_site_that_is_no_path(tmp_path, monkeypatch, garbage):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".avadm").mkdir()
     (tmp_path / ".avadm" / "site").write_bytes(garbage)
-    told(CliRunner().invoke(cli, ["site", "check"]), 2)
+    output_of(CliRunner().invoke(cli, ["site", "check"]), 2)
 
 
 @pytest.mark.parametrize("variable", ["AVADM_RUNS", "AVADM_CACHE"])
@@ -90,4 +90,4 @@ def test_a_file_where_a_folder_is_wanted(avadm, done, monkeypatch, variable):
     (done / "file").write_text("x")
     monkeypatch.setenv(variable, str(done / "file"))
     for verb in (["apply", "--force", "-q"], ["runs", "list"], ["status"]):
-        told(avadm(*verb), 0, 2)
+        output_of(avadm(*verb), 0, 2)

@@ -65,8 +65,8 @@ def test_a_broken_site_file_is_refused_and_nothing_is_touched(avadm, tmp_path, c
     for words in (("apply",), ("plan",)) if draft else (*ALWAYS, verb):
         reply = refused(avadm, tmp_path, "--site", str(site), *words)
         assert reply.count("✗ ") == len(errors), reply
-        for word in ("where", "found", "wanted", "do"):
-            assert reply.count(f"\n    {word:<7}") >= len(errors), reply
+        for word in ("where", "found", "expected", "remedy"):
+            assert reply.count(f"\n    {word:<9}") >= len(errors), reply
         assert all(c.isprintable() or c == "\n" for c in reply)
         assert "hunter2" not in reply
         assert "b3Blbn" not in reply

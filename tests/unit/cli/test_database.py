@@ -47,7 +47,7 @@ class Nodes:
 
     def __init__(self):
         self.roles = {"e1": "primary", "e2": "standby"}
-        self.leader, self.asked, self.said = "e1", [], {}
+        self.leader, self.asked, self.answers = "e1", [], {}
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         words = shlex.split(command)
@@ -56,7 +56,7 @@ class Nodes:
             return answer(node, command)
         step = " ".join(words[1:])
         self.asked.append((node, step))
-        given = self.said.get((node, step), self.said.get(step))
+        given = self.answers.get((node, step), self.answers.get(step))
         if given is None:
             given = {"out": json.dumps(self.usual(node, step)) + "\n"}
         if step == "restore stop":
@@ -119,17 +119,17 @@ OVER = ("restore", "--to", TO, "--over-living", "room")
 
 def test_backups_are_listed_by_the_first_node_that_answers(run, nodes):
     gone = {"error": Reason(Why.NO_ROUTE, "no route")}
-    nodes.said["e1", "list"] = gone
+    nodes.answers["e1", "list"] = gone
     done = run("backups")
     assert (done.exception, done.return_value) == (None, 0)
     assert "20261124-020000F" in done.output
     assert "Any time since 2026-11-24T02:01:40Z" in done.output
-    nodes.said["e2", "list"] = gone
+    nodes.answers["e2", "list"] = gone
     assert len(refusals(run("backups"))) == 2
 
 
 def test_no_backup_is_something_bad(run, nodes):
-    nodes.said["list"] = {"out": '{"backups": []}\n'}
+    nodes.answers["list"] = {"out": '{"backups": []}\n'}
     assert run("backups").return_value == 1
     assert json.loads(run("backups", "--json").output)["backups"] == []
 
@@ -142,17 +142,17 @@ def test_a_backup_is_made_by_the_primary_and_proven_by_the_standby(run, nodes):
     assert nodes.steps()[-1] == ("e1", "verify")
 
 
-def test_what_is_wrong_with_a_backup_is_told(run, nodes):
+def test_what_is_wrong_with_a_backup_is_reported(run, nodes):
     wrong = {**GOOD, "good": False, "wrong": ["ava: public.charges is missing"]}
-    nodes.said["verify"] = {"rc": 1, "out": f"restoring\n{json.dumps(wrong)}\n"}
+    nodes.answers["verify"] = {"rc": 1, "out": f"restoring\n{json.dumps(wrong)}\n"}
     done = run("verify")
     assert done.return_value == 1
     assert "public.charges is missing" in done.output
 
 
-def test_a_node_s_own_words_and_remedy_are_told(run, nodes):
+def test_a_node_s_own_words_and_remedy_are_reported(run, nodes):
     text = "avadm-database: the repository says: nothing. Remedy: see that the store answers\n"
-    nodes.said["backup"] = {"rc": 2, "err": text}
+    nodes.answers["backup"] = {"rc": 2, "err": text}
     (finding,) = refusals(run("backup"))
     assert (finding.found, finding.remedy) == ("the repository says: nothing.", "See that the store answers")
 
@@ -173,7 +173,7 @@ def test_nor_one_that_etcd_alone_knows_of(run, nodes):
 
 
 def test_a_node_that_cannot_be_asked_may_be_at_work(run, nodes):
-    nodes.said["e2", "restore role"] = {"error": Reason(Why.NO_ROUTE, "no route")}
+    nodes.answers["e2", "restore role"] = {"error": Reason(Why.NO_ROUTE, "no route")}
     (finding,) = refusals(run(*OVER))
     assert finding.host == "e2"
     assert nodes.steps() == []
@@ -202,14 +202,14 @@ def test_a_restore_goes_its_steps_in_order_and_is_written_down(run, nodes, tmp_p
     assert json.loads(kept.read_text()) == report
 
 
-def test_of_a_database_that_is_dead_nothing_has_to_be_said(run, nodes):
+def test_of_a_database_that_is_dead_nothing_has_to_be_shown(run, nodes):
     nodes.roles, nodes.leader = {"e1": "", "e2": ""}, ""
     assert run("restore", "--to", "latest").exception is None
     assert nodes.steps()[0] == ("e1", "prepare")
 
 
 def test_a_backup_that_cannot_be_restored_leaves_all_as_it_was(run, nodes):
-    nodes.said[STEPS[0][0], "restore " + STEPS[0][1]] = {
+    nodes.answers[STEPS[0][0], "restore " + STEPS[0][1]] = {
         "rc": 2,
         "err": "avadm-database: no room. Remedy: free some\n",
     }
@@ -219,13 +219,16 @@ def test_a_backup_that_cannot_be_restored_leaves_all_as_it_was(run, nodes):
 
 
 def test_members_start_again_where_the_restored_data_are_of_no_use(run, nodes):
-    nodes.said["e1", "restore finish"] = {"rc": 2, "err": "avadm-database: the restored server ended: why\n"}
+    nodes.answers["e1", "restore finish"] = {
+        "rc": 2,
+        "err": "avadm-database: the restored server ended: why\n",
+    }
     refusals(run(*OVER))
     assert nodes.steps()[4:] == [(n, "systemctl start --no-block patroni") for n in ("e1", "e2")]
 
 
-def test_nobody_starts_the_former_data_once_they_are_replaced(run, nodes):
-    nodes.said["e1", "restore first"] = {"rc": 2, "err": "avadm-database: it does not serve\n"}
+def test_no_one_starts_the_former_data_once_they_are_replaced(run, nodes):
+    nodes.answers["e1", "restore first"] = {"rc": 2, "err": "avadm-database: it does not serve\n"}
     refusals(run(*OVER))
     assert not any("patroni" in step for _, step in nodes.steps())
 
@@ -244,6 +247,6 @@ def test_a_time_is_a_past_one_with_its_zone(run, nodes, to, what):
     assert nodes.asked == []
 
 
-def test_a_site_without_backups_is_told_so(run, nodes):
+def test_a_site_without_backups_is_informed(run, nodes):
     (finding,) = refusals(run("backups", site=SITE.replace(", backup: {directory: /mnt/backups}", "")))
     assert finding.check == "no-backups"

@@ -16,16 +16,16 @@ def refused(result):
 @pytest.mark.parametrize("left", ["ledger", "damaged ledger", "ledger without marks", "pki"])
 def test_a_lost_vault_is_refused_and_comes_back(avadm, tmp_path, left):
     assert avadm("apply", "ceph").exit_code == 0
-    vault, ledger = tmp_path / "site.vault.yml", tmp_path / ".avadm/t/ledger.json"
+    vault, state_file = tmp_path / "site.vault.yml", tmp_path / ".avadm/t/ledger.json"
     kept = vault.read_bytes()
     vault.unlink()
     if left == "pki":
         empty = {"authorities": {}, "certificates": {}, "service_accounts": ""}
         (tmp_path / "site.pki.json").write_text(json.dumps(empty))
-        ledger.unlink()
+        state_file.unlink()
     elif left != "ledger":
-        report = {k: v for k, v in json.loads(ledger.read_text()).items() if k != "founded"}
-        ledger.write_text("{" if "damaged" in left else json.dumps(report))
+        report = {k: v for k, v in json.loads(state_file.read_text()).items() if k != "founded"}
+        state_file.write_text("{" if "damaged" in left else json.dumps(report))
     for argv in (("site", "render", "--out", str(tmp_path / "i")), ("apply", "ceph"), ("plan", "--offline")):
         if "damaged" not in left:  # that ledger is an error of its own
             assert refused(avadm(*argv)) == "vault-lost"

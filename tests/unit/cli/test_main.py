@@ -28,7 +28,7 @@ def test_every_verb_has_help(verb):
     assert result.output.startswith("Usage:")
 
 
-def test_a_mistyped_verb_is_told_the_nearest_and_exits_2(called):
+def test_a_mistyped_verb_is_reported_the_nearest_and_exits_2(called):
     code, _, reply = called("aply")
     assert code == 2
     assert "Did you mean 'apply'?" in reply
@@ -84,7 +84,7 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_lies_in_a_private
     assert crash.stat().st_mode & 0o077 == 0
 
 
-def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(ended, tmp_path, monkeypatch):
+def test_an_unexpected_error_is_reported_where_its_traceback_cannot_be_kept(ended, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "file" / "cache"))
     code, reply = ended(ValueError("odd"))
@@ -93,13 +93,13 @@ def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(ended, t
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
 @pytest.mark.parametrize(
-    ("verb", "told"),
+    ("verb", "message"),
     [("apply", "where it stopped"), ("preflight", "changes nothing"), ("site", "Interrupted.\n")],
 )
-def test_a_stopped_verb_ends_in_a_sentence_that_is_true_of_it(ended, error, verb, told):
+def test_a_stopped_verb_ends_in_a_sentence_that_is_true_of_it(ended, error, verb, message):
     code, reply = ended(error, verb)
     assert code == 2
-    assert "Interrupted" in reply and told in reply
+    assert "Interrupted" in reply and message in reply
     assert "Traceback" not in reply
 
 

@@ -55,7 +55,7 @@ def test_one_fault_of_many_nodes_is_one_line_and_the_worst_comes_first(avadm):
     heads = [line for line in out.splitlines() if line[0] in "✗!✓~"]
     assert heads == [
         "✗ 12 nodes: kernel 4.15, wanted 4.18: cpu01-12",
-        "✗ os Debian 11, wanted Debian 12: cpu01",
+        "✗ os Debian 11, expected Debian 12: cpu01",
         "! space 3 MiB, wanted 9 MiB: cpu02",
         "✓ clocks",
     ]
@@ -73,7 +73,7 @@ def test_a_waived_finding_is_shown_with_its_waiver_and_fails_nothing(avadm):
     first = data["summary"][0]
     assert (first["check"], len(first["hosts"]), first["found"]) == ("kernel", 12, {"4.15": 12})
     code, out = avadm(waiver=waiver(TOMORROW))
-    assert "~ os Debian 11, wanted Debian 12: cpu01" in out
+    assert "~ os Debian 11, expected Debian 12: cpu01" in out
     assert f"waived by Ann until {TOMORROW}: moved in May" in out
     assert code == 1  # for the kernel
 
@@ -81,7 +81,7 @@ def test_a_waived_finding_is_shown_with_its_waiver_and_fails_nothing(avadm):
 def test_an_ended_waiver_is_an_error_of_its_own(avadm):
     code, out = avadm(waiver=waiver(OVER))
     assert code == 1
-    assert "✗ waivers until 2026-01-01, wanted a day to come" in out
+    assert "✗ waivers until 2026-01-01, expected a day to come" in out
     assert "✗ os Debian 11" in out
 
 
@@ -96,6 +96,6 @@ def test_junit_has_a_case_for_each_check_and_node(avadm, tmp_path):
     assert "Ann" in case.result[0].message
 
 
-def test_a_junit_file_that_cannot_be_written_is_told(avadm, tmp_path):
+def test_a_junit_file_that_cannot_be_written_is_reported(avadm, tmp_path):
     with pytest.raises(AssertionError, match="cannot be written"):
         avadm("--junit", tmp_path / "none" / "j.xml")

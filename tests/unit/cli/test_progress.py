@@ -56,7 +56,7 @@ def test_the_model_knows_who_is_through_and_who_is_waited_for():
     assert view.changed == 1
 
 
-def test_a_new_task_starts_with_nobody_waited_for():
+def test_a_new_task_starts_with_no_one_waited_for():
     view = model([*RECORDED, ev(111, Kind.TASK_START, task="next")]).phases["base"]
     assert (view.working, view.finished, view.task) == ({}, set(), "next")
 
@@ -86,7 +86,7 @@ def test_events_may_come_in_while_the_lines_are_drawn():
     assert len(known.phases) > len(PHASES)
 
 
-def test_a_short_wait_names_nobody():
+def test_a_short_wait_names_no_one():
     assert "waiting for" not in lines(RECORDED, now=101.0)
 
 

@@ -63,7 +63,7 @@ def test_drift_that_came_after_the_plan_is_refused_with_each_difference(installe
     }
 
 
-def test_what_somebody_mended_after_the_plan_is_refused_too(installed, nodes, kept):
+def test_what_someone_fixed_after_the_plan_is_refused_too(installed, nodes, kept):
     nodes.values["comp1", "file /etc/base"] = "wrong"
     installed("plan", "--out", kept)
     nodes.values["comp1", "file /etc/base"] = "right"
@@ -116,14 +116,14 @@ def test_offline_keeps_nothing_and_tries_nothing(avadm, kept):
 
 def test_a_deep_plan_tries_what_has_to_run_and_only_that(installed, nodes, playbooks, tmp_path):
     nodes.values["comp1", "file /etc/base"] = "wrong"
-    ledger = (tmp_path / ".avadm" / "t" / "ledger.json").read_text()
+    state = (tmp_path / ".avadm" / "t" / "ledger.json").read_text()
     playbooks.fixes = False
     reply = installed("plan", "--deep")
     assert reply.exit_code == 0, reply.output
     assert playbooks.phases == ["base"]
     assert [r.check for r in playbooks.requests] == [True]
     assert "base: would change on comp1: role : Work" in reply.output
-    assert (tmp_path / ".avadm" / "t" / "ledger.json").read_text() == ledger
+    assert (tmp_path / ".avadm" / "t" / "ledger.json").read_text() == state
     data = json.loads(installed("plan", "--deep", "--json").stdout)
     assert data["changes"] == [{"phase": "base", "task": "role : Work", "hosts": ["comp1"]}]
 
@@ -133,4 +133,4 @@ def test_a_deep_plan_that_finds_a_task_which_would_fail_says_so(installed, nodes
     playbooks.failing = {"base"}
     reply = installed("plan", "--deep")
     assert reply.exit_code == 1
-    assert "base: cannot be told" in reply.output
+    assert "base: unknown" in reply.output

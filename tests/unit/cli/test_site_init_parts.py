@@ -17,7 +17,7 @@ HOST = IPv4Address("10.0.0.11")
 COUNTS = (3, 4, 7, 12)
 COMBINED = [c for n in range(1, 6) for c in combinations(PARTS, n) if "ava" not in c or "kubernetes" in c]
 FEW = {"quorum-single", "etcd-copies", "no-standby"}
-"""What is said of three or four nodes, and cannot be otherwise there."""
+"""What is stated of three or four nodes, and cannot be otherwise there."""
 
 
 def nodes(number, gpus=0):
@@ -183,7 +183,7 @@ def test_a_small_subnet_has_no_range_for_services():
     assert proposed.first is None
 
 
-def test_addresses_are_nobodys():
+def test_addresses_are_free():
     subnet = IPv4Network("10.0.0.0/24")
     high = [NewNode(f"n{i}", IPv4Address("10.0.0.244") + i) for i in range(8)]
     proposed = addresses(

@@ -17,7 +17,7 @@ from avadm.engine.summary import Failure
         ("canceled", {"A-FS1": "PASS"}, "Stopped after 8 s"),
     ],
 )
-def test_an_acceptance_run_is_told_by_its_verdicts(result, states, wanted):
+def test_an_acceptance_run_is_reported_by_its_verdicts(result, states, wanted):
     text = headline(
         {
             "verb": "accept",
@@ -34,7 +34,7 @@ def test_an_acceptance_run_is_told_by_its_verdicts(result, states, wanted):
 
 
 @pytest.mark.parametrize("log", ["", " | Its log ends: no such disk"])
-def test_a_long_remedy_is_told_whole_and_once(log: str) -> None:
+def test_a_long_remedy_is_reported_whole_and_once(log: str) -> None:
     steps = "If most members are lost, restore a snapshot: " + "then look again; " * 40 + "done."
     message = f"The store is empty: {'why ' * 150}. Remedy: {steps}{log}"
     failure = Failure("etcd", "mast1", "Found", message)

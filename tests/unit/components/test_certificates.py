@@ -138,7 +138,7 @@ def test_a_service_certificate_is_no_clients(store):
         (Authority.IMAGE_WRITERS, {"registry-writer-m1"}),
     ],
 )
-def test_where_an_authority_alone_tells_who_comes_in_nobody_else_has_its_certificate(
+def test_where_an_authority_alone_tells_who_comes_in_no_other_user_has_its_certificate(
     store, one, authority, let_in
 ):
     believed = set()
@@ -172,7 +172,7 @@ def test_only_what_has_less_than_a_third_of_its_life_left_is_renewed(store, one,
         assert left > timedelta(days=315), name
 
 
-def test_a_new_worker_changes_nobody_elses_certificate(store, keys, renewed):
+def test_a_new_worker_changes_no_other_users_certificate(store, keys, renewed):
     more = site("w1", "w2")
     assert issue(store, more, sites.keys(more) | keys, NOW)
     assert renewed() == set()
@@ -184,7 +184,7 @@ def test_another_virtual_address_renews_the_api_servers_certificate_alone(store,
     assert renewed() == {"apiserver-m1"}
 
 
-def test_a_certificate_of_a_replaced_key_or_damaged_text_is_made_anew(store, one, keys, renewed):
+def test_a_certificate_of_a_replaced_key_or_damaged_text_is_made_again(store, one, keys, renewed):
     store.leaves["admin"] = "-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n"
     changed = keys | {"vault_pki_key_node_w1": certs.new_key()}
     assert issue(store, one, changed, NOW)
@@ -201,7 +201,7 @@ def test_what_was_signed_before_the_file_was_lost_is_still_believed(store, one, 
     assert server(fresh, Authority.KUBERNETES, "10.0.0.250").verify(old, [])
 
 
-def test_a_damaged_file_is_told(store):
+def test_a_damaged_file_is_reported(store):
     store.path.write_text('{"authorities": 3}')
     with pytest.raises(AvadmError) as report:
         KeyStore.open(store.path.with_name("demo.yml"))

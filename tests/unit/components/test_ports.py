@@ -67,7 +67,7 @@ def test_a_storage_node_needs_no_port_of_kubernetes() -> None:
     assert not {6443, 10250, 2379, 53, 80} & set(ports("osd", "mon"))
 
 
-def test_a_name_service_on_loopback_is_in_nobody_s_way(monkeypatch) -> None:
+def test_a_name_service_on_loopback_is_in_no_user_s_way(monkeypatch) -> None:
     head = (
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     )

@@ -139,7 +139,7 @@ def test_approve_does_not_guess_what_is_behind_a_virtual_disk(avadm, node, site_
 
 
 @pytest.mark.parametrize(
-    ("kernel", "told", "model", "wanted"),
+    ("kernel", "flag", "model", "wanted"),
     [
         ("sda", "1", "ST4000NM0023", True),
         ("sda", "0", "ST4000NM0023", False),
@@ -153,8 +153,8 @@ def test_approve_does_not_guess_what_is_behind_a_virtual_disk(avadm, node, site_
         ("nvme0n1", "0", "Q", False),
     ],
 )
-def test_a_kernel_knows_nothing_of_what_is_behind_a_virtual_disk(kernel, told, model, wanted):
-    assert rotates(kernel, told, model) is wanted
+def test_a_kernel_knows_nothing_of_what_is_behind_a_virtual_disk(kernel, flag, model, wanted):
+    assert rotates(kernel, flag, model) is wanted
 
 
 def test_approve_refuses_what_is_not_blank_with_all_its_reasons_and_writes_nothing(avadm, node, site_path):
@@ -224,11 +224,11 @@ def vault(site_path):
 
 
 @pytest.mark.usefixtures("vault")
-@pytest.mark.parametrize("cluster", [OURS, None, OTHER], ids=["ours", "not told", "another's"])
+@pytest.mark.parametrize("cluster", [OURS, None, OTHER], ids=["ours", "unknown", "another's"])
 @pytest.mark.parametrize(
     ("osds", "word"),
     [({"osds": [{"uuid": "u", "osd": 3}]}, "ceph osd purge 3"), (None, "no monitor")],
-    ids=["known", "nobody answers"],
+    ids=["known", "no server answers"],
 )
 def test_zap_refuses_an_osd_that_the_cluster_has_or_may_have(zapped, node, cluster, osds, word):
     marked(node, cluster)
@@ -238,7 +238,7 @@ def test_zap_refuses_an_osd_that_the_cluster_has_or_may_have(zapped, node, clust
 
 
 @pytest.mark.usefixtures("vault")
-def test_zap_refuses_a_label_that_nobody_can_read(zapped, node):
+def test_zap_refuses_a_label_that_no_one_can_read(zapped, node):
     marked(node, None, unread="a bluestore label at byte 0 that cannot be read")
     assert "is taken for an OSD of this cluster" in refusal(zapped()).found
     assert not node.erased
@@ -297,7 +297,7 @@ def test_a_monitor_whose_store_is_away_is_no_monitor_that_never_was(tmp_path, mo
 
 
 @pytest.mark.usefixtures("vault")
-def test_nodes_are_told_which_cluster_is_ours(avadm, node):
+def test_nodes_are_reported_which_cluster_is_ours(avadm, node):
     avadm("list")
     assert node.given["fsid"] == OURS
 
@@ -314,7 +314,7 @@ def test_zap_whose_connection_broke_is_written_down_as_not_known(zapped, node, e
     assert entry()[1]["result"] == "not known"
 
 
-def test_zap_waits_for_nobody_else_at_work_on_the_site(zapped, node):
+def test_zap_waits_for_no_other_user_at_work_on_the_site(zapped, node):
     lock = node.locks.path("stor1", "/var/lib/avadm/t/lock")
     lock.parent.mkdir(parents=True)
     lock.write_text(json.dumps({"token": "theirs", "verb": "apply", "host": "elsewhere", "user": "ann"}))

@@ -50,6 +50,6 @@ def script():
 
 
 @pytest.fixture
-def said(script, monkeypatch):
+def command_output(script, monkeypatch):
     """Return a function: have every program that a part runs say a text."""
     return lambda text: monkeypatch.setitem(script, "must", lambda *a: text)

@@ -64,7 +64,7 @@ def put(path, value=None, **members):
 
 
 def lose(path):
-    """Return a change: what is at the path's end is not told; by the first witness alone where two are asked."""
+    """Return a change: what is at the path's end is not reported; by the first witness alone where two are asked."""
     node, *keys, last = path.split()
 
     def change(data):

@@ -49,8 +49,8 @@ def lacks(data):
 
 def namenodes(node, *deaf):
     """Return a change to what a node says of the namenodes: these do not answer it."""
-    said = {f"{name}.test:8020": "refused" if name in deaf else "" for name in ("nn1", "nn2")}
-    return put(f"{node} cache_hdfs", {"/hdfs": said})
+    answers = {f"{name}.test:8020": "refused" if name in deaf else "" for name in ("nn1", "nn2")}
+    return put(f"{node} cache_hdfs", {"/hdfs": answers})
 
 
 def gateway(node, **values):
@@ -159,8 +159,8 @@ DATA_CASES = (
     bad("ava-pods", "gate", "not deployed", runs(deployed={"api": 2, "scheduler": 2, "operator": 2})),
     bad("ava-pods", "jump", "none of 2 pods", runs(jump={"ready": 0})),
     warn("ava-pods", "operator", "restarted 7 times", runs(operator={"restarts": 7})),
-    bad("ava-acts", "ava-operator", "nobody acts", runs(leases={"ava-operator": ["", 12]})),
-    bad("ava-acts", "ava-scheduler", "nobody acts", runs(leases={"ava-scheduler": None})),
+    bad("ava-acts", "ava-operator", "no leader", runs(leases={"ava-operator": ["", 12]})),
+    bad("ava-acts", "ava-scheduler", "no leader", runs(leases={"ava-scheduler": None})),
     bad("ava-acts", "ava-operator", "does not renew", runs(leases={"ava-operator": ["operator-1", 7]})),
     bad("ava-way-in", "ingress", "HTTP 502", runs(way=502)),
     bad(
@@ -185,7 +185,7 @@ DATA_CASES = (
     warn(
         "database-backup-look",
         "comp2",
-        "nobody has looked",
+        "not been checked",
         put("comp2 database_backup", {"values": {}, "wrong": []}),
     ),
     bad("database-backup", "cluster", "31 hours old", backups(backup_timestamp_seconds=31 * 3600.0)),

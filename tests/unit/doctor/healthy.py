@@ -76,7 +76,7 @@ def kubernetes():
 
 
 def admission():
-    """Return what the API is told to ask, as the role kube_admission registers it (test_doctor_admission.py)."""
+    """Return what the API is reported to ask, as the role kube_admission registers it (test_doctor_admission.py)."""
     hooks, core = {}, {"apiGroups": [""], "apiVersions": ["v1"]}
     ingresses = {"apiGroups": ["extensions"], "apiVersions": ["v1beta1"]}
     for name, (policy, selector, pairs, _) in asked.WEBHOOKS.items():
@@ -126,7 +126,7 @@ def everywhere(name):
             "tried": False,
             "dropped": 9,
             "lately": 1,
-            # Noise: nobody of the site, and no port of it.
+            # Noise: no one of the site, and no port of it.
             "refused": [["192.0.2.9", "tcp", 445, 60]],
         },
     }

@@ -72,7 +72,7 @@ def members(said="", **roles):
 
 
 def backed(role="primary", wrong=(), at=1_800_000_000.0, **values):
-    """Return what a node told last of PostgreSQL's backups; times are given as seconds ago: ``backup_timestamp_seconds=3600``."""
+    """Return what a node reported last of PostgreSQL's backups; times in seconds ago: ``backup_timestamp_seconds=3600``."""
     ago = {"looked_timestamp_seconds": 100.0, "verified_timestamp_seconds": 86400.0}
     plain = {"verify_failed": 0.0}
     if role == "primary":

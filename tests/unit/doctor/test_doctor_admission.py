@@ -23,7 +23,7 @@ def registered():
 
 
 @pytest.fixture
-def told(script, monkeypatch):
+def facts_of(script, monkeypatch):
     """Return a function: what the part says where the API holds these objects, and one webhook of somebody else."""
     strange = {"metadata": {"name": "other"}, "webhooks": [{"name": "x"}]}
     kinds = {"validatingwebhookconfigurations": "ValidatingWebhookConfiguration"}
@@ -42,10 +42,10 @@ def told(script, monkeypatch):
     return say
 
 
-def test_what_the_roles_write_is_what_is_wanted(told):
-    found = told(*registered(), *OBJECTS)
+def test_what_the_roles_write_is_what_is_wanted(facts_of):
+    found = facts_of(*registered(), *OBJECTS)
     assert list(checks._asked(None, "m1", found)) == []
-    # No more either: what is registered beside would be watched by nobody.
+    # No more either: what is registered beside would be watched by no one.
     pairs = {
         name: {(o, r) for rule in hook["rules"] for o in rule["operations"] for r in rule["resources"]}
         for name, hook in found["webhooks"].items()
@@ -55,8 +55,8 @@ def test_what_the_roles_write_is_what_is_wanted(told):
     assert set(checks.PLUGINS) < set(given["kube_apiserver_admission"])
 
 
-def test_an_api_that_holds_nothing_is_told_and_no_traceback(told):
-    found = told()
+def test_an_api_that_holds_nothing_is_reported_and_no_traceback(facts_of):
+    found = facts_of()
     assert found == {"webhooks": {}, "policies": {}, "passed": [], "shared_hosts": {}}
     messages = [t.found for t in checks._asked(None, "m1", found)]
     assert len(messages) == len(checks.WEBHOOKS) + 1
@@ -76,9 +76,9 @@ def ingress(namespace, second, *hosts, **notes):
     return {"kind": "Ingress", "metadata": meta | {"annotations": notes}, "spec": {"rules": rules}}
 
 
-def test_a_host_of_two_namespaces_is_reported_and_an_administrators_is_not(told):
+def test_a_host_of_two_namespaces_is_reported_and_an_administrators_is_not(facts_of):
     free = {"traefik.ingress.kubernetes.io/router.priority": "7"}
-    found = told(
+    found = facts_of(
         ingress("a", 2, "h.test", "own.test"),
         ingress("b", 1, "H.test", "", "twice.test"),
         ingress("b", 3, "twice.test"),

@@ -36,7 +36,7 @@ def test_trouble_is_found_where_it_is(case):
     assert hits[0].remedy
 
 
-def test_a_pod_that_does_not_end_is_told_once_whatever_kubelet_calls_it():
+def test_a_pod_that_does_not_end_is_reported_once_whatever_kubelet_calls_it():
     changed = data()
     changed["nodes"]["mast1"]["parts"]["kubernetes"]["pods"] = [pod(phase="Pending", late_s=300)]
     reports = [r.check for r in flat(run(snapshot(changed), CHECKS)) if r.severity is not Severity.INFO]
@@ -57,11 +57,11 @@ def test_what_could_not_be_looked_at_is_unknown_and_never_ok(check):
     changed = data()
     for node in changed["nodes"].values():
         node["parts"].pop(check.facts[0], None)
-        node["errors"][check.facts[0]] = "it said nothing"
+        node["errors"][check.facts[0]] = "no reply"
     mine = [r for r in flat(run(snapshot(changed), CHECKS)) if r.check == check.id]
     assert mine
     assert {r.severity for r in mine} == {Severity.UNKNOWN}
-    assert mine[0].found == "it said nothing"
+    assert mine[0].found == "no reply"
 
 
 @pytest.mark.parametrize("nonsense", [[], {}, "x", 7, [None], {"a": None}], ids=repr)
@@ -86,7 +86,7 @@ def test_a_second_witness_answers_for_the_first():
     assert [r.severity for r in health] == [Severity.INFO]
 
 
-def test_parts_that_were_not_asked_for_are_not_told():
+def test_parts_that_were_not_asked_for_are_not_reported():
     changed = data() | {"asked": ["memory"]}
     found = {r.check for r in flat(run(snapshot(changed), CHECKS))}
     assert found == {"memory", "node-reached", "node-clock", "ledger"}

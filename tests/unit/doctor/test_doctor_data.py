@@ -78,7 +78,7 @@ def no_roles(changed):
         "what has just been installed is not late",
         "a store without a virtual address has none to answer",
         "a master that led once still counts its workers and is no second leader",
-        "masters that do not tell their role are told apart by their workers",
+        "masters that do not tell their role are distinguished by their workers",
     ],
 )
 def test_what_is_no_trouble(change):
@@ -103,7 +103,7 @@ Other 5
 """
 
 
-def test_what_patroni_says_is_taken_by_member_and_silence_is_told(script, monkeypatch):
+def test_what_patroni_says_is_taken_by_member_and_silence_is_reported(script, monkeypatch):
     listed = {"members": [{"name": "a", "role": "leader", "state": "running", "lag": 0}, {"name": "b"}]}
     asked = []
     answers = [(0, json.dumps(listed), ""), (7, "", "curl: (7) refused\nmore")]
@@ -209,7 +209,7 @@ def test_a_program_that_cannot_be_killed_is_left_behind(script, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("ended", "status", "said"),
+    ("ended", "status", "message"),
     [
         ((0, "200 0.031", ""), 200, ""),
         ((0, "503 0.1", ""), 503, ""),
@@ -217,15 +217,15 @@ def test_a_program_that_cannot_be_killed_is_left_behind(script, monkeypatch):
         ((137, "", ""), 0, "curl ended with 137"),
     ],
 )
-def test_what_is_answered_over_tls(script, monkeypatch, ended, status, said):
+def test_what_is_answered_over_tls(script, monkeypatch, ended, status, message):
     ran = []
     monkeypatch.setitem(script, "call", lambda argv, seconds: ran.append(argv) or ended)
     found = script["answer"]("10.0.0.9", 7443, "/", "/etc/ca.crt")
-    assert (found["status"], found["said"]) == (status, said)
+    assert (found["status"], found["said"]) == (status, message)
     assert {"--cacert", "/etc/ca.crt", "https://10.0.0.9:7443/"} <= set(ran[0])
 
 
-def test_without_curl_nobody_knows(script, monkeypatch):
+def test_without_curl_no_one_knows(script, monkeypatch):
     monkeypatch.setitem(script, "call", lambda *a: (127, "", "timeout: failed to run command 'curl'"))
     with pytest.raises(Exception, match="curl cannot be run"):
         script["answer"]("10.0.0.9", 7443, "/", "/etc/ca.crt")

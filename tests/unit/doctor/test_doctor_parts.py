@@ -19,6 +19,6 @@ def test_every_part_is_asked_for_its_ports_where_it_runs(site):
     }
 
 
-def test_the_object_stores_address_is_one_that_somebody_has_to_hold(site):
+def test_the_object_stores_address_is_one_that_someone_has_to_hold(site):
     assert site_facts(site(("objects",))).addresses["10.77.0.249"] == "rgw"
     assert "rgw" not in site_facts(site(())).addresses.values()

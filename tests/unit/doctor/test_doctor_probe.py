@@ -57,7 +57,7 @@ def test_a_part_that_hangs_is_given_up(script, monkeypatch):
     assert "127.0.0.1" in found["parts"]["addresses"]
 
 
-def test_ports_on_which_nobody_listens(script):
+def test_ports_on_which_no_one_listens(script):
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as other:
         heard = server.getsockname()[1]
         other.bind(("127.0.0.1", 0))
@@ -120,8 +120,8 @@ def test_private_copies_of_the_hosts_root(script, monkeypatch, inside, copies):
     assert len(script["private_mounts"]({})) == copies
 
 
-def test_units_by_what_systemctl_says(script, said):
-    said(
+def test_units_by_what_systemctl_says(script, command_output):
+    command_output(
         "Id=a.service\nActiveState=failed\nSubState=failed\nUnitFileState=static\nType=simple\nConditionResult=yes\n"
         "Result=exit-code\nNRestarts=3\n\nId=b.service\nActiveState=active\nUnitFileState=enabled-runtime\n"
         "NRestarts=[not set]\n\nId=c.service\nActiveState=inactive\nUnitFileState=disabled\n"
@@ -283,13 +283,13 @@ def test_a_kill_within_a_pods_own_limit_is_no_trouble_of_the_host(line, seen):
     assert bool(re.search(pattern, line, re.I)) == seen
 
 
-def test_lines_of_the_journal_by_pattern(script, said):
+def test_lines_of_the_journal_by_pattern(script, command_output):
     known = {row["id"]: row["pattern"] for row in patterns()}
     assert sorted(LINES) == sorted(known)
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S+0000", time.gmtime(time.time() - 30))
     lines = [f"{stamp} host unit[1]: {text}" for text in LINES.values()]
     lines += [f"{stamp} host sudo[2]: can't read superblock", f"{stamp} host unit[1]: all is well"]
-    said("\n".join(lines))
+    command_output("\n".join(lines))
     found = script["journal"]({"patterns": known, "window": 900})
     assert {name: row["count"] for name, row in found.items()} == dict.fromkeys(LINES, 1)
     assert all(25 <= row["age_s"] <= 40 for row in found.values())

@@ -65,14 +65,14 @@ def test_a_warning_alone_exits_0_and_what_is_not_known_2(judged):
     assert "? memory" in out
 
 
-def test_the_same_trouble_of_many_nodes_is_told_once(judged):
+def test_the_same_trouble_of_many_nodes_is_reported_once(judged):
     _, out, _ = judged(changes=[put(f"{name} cni", there=[]) for name in ("comp1", "comp2")])
     assert out.count("✗ cni-plugins") == 1
     assert "comp1-2" in out
-    assert "do  `avadm apply nodes` puts plug-ins and configuration there again.\n" in out
+    assert "remedy  `avadm apply nodes` puts plug-ins and configuration there again.\n" in out
 
 
-def test_a_silent_node_is_told_once(judged):
+def test_a_silent_node_is_reported_once(judged):
     code, out, _ = judged(changes=[silent])
     assert code == 1
     assert out.count("No route to host") == 2  # as a trouble, and as why the checks could not look
@@ -91,7 +91,7 @@ def test_only_a_topic_or_a_check(judged):
     [b"", b"{}", b"not json", b'{"taken": 1, "format": 99, "site": {"name": "a", "nodes": []}, "nodes": {}}'],
 )
 @pytest.mark.parametrize("name", ["s.json", "s.tar.gz"])
-def test_what_is_no_bundle_is_said(avadm, tmp_path, name, content):
+def test_what_is_no_bundle_is_shown(avadm, tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     code, _, err = avadm(tmp_path / name)
     assert code == 2
@@ -140,7 +140,7 @@ def test_where_no_node_answers_it_could_not_look(avadm, fleet):
 
 def test_an_answer_that_is_no_answer_is_silence():
     reply = answer("a", "", rc=127, err="python3: not found")
-    assert "python3: not found" in collecting.said(asking.answer(reply, dict)).silent
+    assert "python3: not found" in collecting.facts_of(asking.answer(reply, dict)).silent
 
 
 def test_the_healthy_site_has_nodes_of_every_role_that_is_asked():

@@ -45,7 +45,7 @@ def test_a_first_process_that_takes_no_sigterm_is_found(monkeypatch, takes, firs
 
 @pytest.fixture
 def started() -> Iterator[Callable[[list[str]], str]]:
-    """Start a program and give its pid when it has said that it is ready and sleeps; it is killed after the test."""
+    """Start a program and give its pid when it has reported that it is ready and sleeps; it is killed after the test."""
     running: list[Any] = []
 
     def start(argv: list[str]) -> str:

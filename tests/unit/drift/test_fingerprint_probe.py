@@ -142,7 +142,7 @@ def test_a_unit_that_was_to_be_stopped_and_runs_is_wrong(node, see):
 )
 def test_a_packet_filter_that_is_off_or_other_than_it_was_kept_is_wrong(node, see, loaded, same, value):
     item = f"filter {node.state / 'bin/filter'}"
-    assert see(item).startswith("!cannot be told")
+    assert see(item).startswith("!unknown")
     node.program("filter")
     node.write("filter", json.dumps({"loaded": loaded, "same": same}))
     assert see(item) == value
@@ -219,7 +219,7 @@ def test_labels_and_taints_of_avadm_s_own_are_seen_and_others_not(node, see):
         node.write("kubectl", json.dumps({"metadata": meta, "spec": {"taints": taints} if taints else {}}))
         return see("labels /k n")
 
-    assert see("labels /k n").startswith("!cannot be told")
+    assert see("labels /k n").startswith("!unknown")
     node.program("kubectl")
     first = kubernetes({"rack": "r1"}, taint)
     assert kubernetes({"rack": "r1", "theirs": "1"}, taint, {"key": "k", "effect": "NoExecute"}) == first
@@ -227,7 +227,7 @@ def test_labels_and_taints_of_avadm_s_own_are_seen_and_others_not(node, see):
     assert len({first, *others}) == 4
 
 
-def test_what_cannot_be_told_is_wrong_and_never_taken_for_unchanged(node, see):
+def test_what_is_unknown_is_wrong_and_never_taken_for_unchanged(node, see):
     (node.state / "ceph osd dump").unlink()
-    assert see("pool p").startswith("!cannot be told")
-    assert see("nonsense x").startswith("!cannot be told")
+    assert see("pool p").startswith("!unknown")
+    assert see("nonsense x").startswith("!unknown")

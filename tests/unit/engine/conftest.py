@@ -61,13 +61,13 @@ class Bench:
     """An engine with everything fake around it."""
 
     folder: RunFolder
-    ledger: SiteState
+    site_state: SiteState
     runner: FakeRunner
 
     def run(self, steps: list[ScheduledPhase], **job: object) -> Recorder:
         recorder = Recorder(self.folder)
         about = Path("/home"), self.folder.inventory, self.folder.id, lambda step, host: "d1"
-        self.engine = Engine(Job(steps, *about, **job), self.runner, self.ledger, recorder)
+        self.engine = Engine(Job(steps, *about, **job), self.runner, self.site_state, recorder)
         with recorder:
             self.engine.run()
         return recorder

@@ -28,9 +28,9 @@ def asked(monkeypatch: pytest.MonkeyPatch, call: Callable[..., str]) -> Containe
 def test_who_may_what_in_etcd_is_a_value_and_open_doors_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     value = asked(monkeypatch, etcdctl).access("etcd")
     assert value.startswith("user user calico Roles: x; user user root")
-    for said in ("Error: etcdserver: authentication is not enabled", ""):
-        probe = asked(monkeypatch, lambda *argv, said=said: etcdctl(*argv, refused=said))
-        assert probe.access("etcd") == "!it asks nobody who he is"
+    for error in ("Error: etcdserver: authentication is not enabled", ""):
+        probe = asked(monkeypatch, lambda *argv, error=error: etcdctl(*argv, refused=error))
+        assert probe.access("etcd") == "!authentication is off"
     with pytest.raises(OSError, match="deadline"):
         asked(monkeypatch, lambda *argv: etcdctl(*argv, refused="context deadline exceeded")).access("etcd")
 

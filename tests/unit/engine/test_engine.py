@@ -19,8 +19,8 @@ from tests.unit.engine.conftest import FakeRunner, step
 
 def states(bench, phase, *hosts):
     # Read from disk: what counts is what a later run finds.
-    ledger = SiteState(bench.ledger.path, "t")
-    return [ledger.entry(phase, h).state for h in hosts]
+    site_state = SiteState(bench.site_state.path, "t")
+    return [site_state.entry(phase, h).state for h in hosts]
 
 
 def phases(summary):
@@ -141,7 +141,7 @@ def test_a_limited_run_asks_the_nodes_of_its_limit_only(bench, site_file):
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench):
+def test_ctrl_c_ends_running_phases_and_leaves_a_right_state(bench):
     stopped = threading.Event()
 
     class Stubborn(FakeRunner):
@@ -205,7 +205,7 @@ def test_a_phase_that_has_not_begun_at_ctrl_c_never_does(bench, monkeypatch):
     assert states(bench, "base", "a") == [PhaseState.PENDING]
 
 
-def test_a_dry_run_leaves_the_ledger_alone(bench):
+def test_a_dry_run_leaves_the_state_alone(bench):
     bench.run([step("base", "a")], check=True)
     assert bench.runner.requests[0].check
     assert states(bench, "base", "a") == [PhaseState.PENDING]

@@ -1,4 +1,4 @@
-"""Nodes that are told of the others without a playbook: what they are told, what they do, and what if they do not."""
+"""Nodes whose peers are updated without a playbook: input, effect and failures."""
 
 import stat
 from contextlib import nullcontext
@@ -51,9 +51,9 @@ def room(tmp_path, monkeypatch):
     rules = {"k1": "table one", "k2": "table two"}
     own = {name: {"packet_filter_kind": "k2" if name == "c" else "k1"} for name in NAMES}
 
-    def tell(phase, told, *, limit=NAMES, check=False, playbook=None, canceled=lambda: False):
+    def tell(phase, received, *, limit=NAMES, check=False, playbook=None, canceled=lambda: False):
         telling = Telling(
-            hosts={phase: told},
+            hosts={phase: received},
             variables=Variables({"base_hosts": LINES, "packet_filter_rules": rules}, own),
             home=ROOT,
             fleet=nodes,
@@ -74,7 +74,7 @@ def counts(events):
     return [e.stats for e in events if e.kind is Kind.STATS][-1]
 
 
-def test_who_only_has_to_be_told_gets_what_the_role_would_write(room):
+def test_who_only_has_to_be_reported_gets_what_the_role_would_write(room):
     result, events, playbook = room("base", ("a", "b"))
     assert playbook.limits == [("c",)]
     assert (result.rc, result.through) == (0, ("a", "b"))
@@ -83,13 +83,13 @@ def test_who_only_has_to_be_told_gets_what_the_role_would_write(room):
     by_role = service.ActionModule(None, None, None, None, templar, None)._render(
         path, "hosts.j2", {"base_hosts": LINES}
     )
-    assert room.nodes.told == {h: {"peers.hosts": by_role} for h in ("a", "b")}
+    assert room.nodes.peer_calls == {h: {"peers.hosts": by_role} for h in ("a", "b")}
     changed = [e for e in events if e.kind is Kind.CHANGED]
     assert [(e.host, e.manages) for e in changed] == [(h, ("file /etc/base",)) for h in ("a", "b")]
     assert {h: c["ok"] for h, c in counts(events).items()} == {"a": 1, "b": 1, "c": 7}
 
 
-def test_where_all_are_told_no_playbook_starts_and_again_changes_nothing(room):
+def test_where_all_are_reported_no_playbook_starts_and_again_changes_nothing(room):
     for changed in (1, 0):
         result, events, playbook = room("base", NAMES)
         assert (playbook.limits, result) == ([], PlaybookResult(0, False, NAMES))
@@ -99,15 +99,15 @@ def test_where_all_are_told_no_playbook_starts_and_again_changes_nothing(room):
 def test_rules_are_kept_by_a_connection_of_their_own(room):
     result, _, playbook = room("filter", NAMES)
     assert (playbook.limits, result.through) == ([], NAMES)
-    assert {h: t["peers.rules"] for h, t in room.nodes.told.items()} == {
+    assert {h: t["peers.rules"] for h, t in room.nodes.peer_calls.items()} == {
         "a": "table one",
         "b": "table one",
         "c": "table two",
     }
-    assert room.second.told == {h: {"peers.keep": None} for h in NAMES}
-    room.second.told.clear()
+    assert room.second.peer_calls == {h: {"peers.keep": None} for h in NAMES}
+    room.second.peer_calls.clear()
     room("filter", NAMES)
-    assert room.second.told == {}, "rules that are loaded already are not tried"
+    assert room.second.peer_calls == {}, "rules that are loaded already are not tried"
 
 
 @pytest.mark.parametrize("asked", ["nodes", "second"])
@@ -116,11 +116,11 @@ def test_who_does_not_answer_is_left_to_the_playbook(room, asked):
     result, events, playbook = room("filter", NAMES)
     assert (playbook.limits, result.through) == ([("b",)], ("a", "c"))
     messages = [e.message for e in events if e.kind is Kind.LOG]
-    assert messages == ["b could not be told of the others, so the playbook runs there: no route"]
+    assert messages == ["b could not be updated directly, so the playbook runs there: no route"]
     assert counts(events)["b"]["ok"] == 7
 
 
-def test_a_node_s_refusal_is_told(room):
+def test_a_node_s_refusal_is_reported(room):
     room.nodes.refusing["a"] = {"peers.rules"}
     _, events, playbook = room("filter", NAMES)
     assert playbook.limits == [("a",)]
@@ -137,7 +137,7 @@ def test_cut_off_nodes_are_waited_for_until_they_have_taken_the_rules_back(room,
     room("filter", NAMES)
     assert 60 < len(waited) < 80
     waited.clear()
-    room.nodes.told.clear()
+    room.nodes.peer_calls.clear()
     result, _, playbook = room("filter", ("a",), limit=("a",), canceled=lambda: True)
     assert (waited, playbook.limits, result) == ([], [], PlaybookResult(254, True))
 
@@ -145,10 +145,10 @@ def test_cut_off_nodes_are_waited_for_until_they_have_taken_the_rules_back(room,
 def test_a_dry_run_and_other_phases_are_the_playbook_s(room):
     assert room("base", NAMES, check=True)[2].limits == [NAMES]
     assert room("filter", ())[2].limits == [NAMES]
-    assert room.nodes.told == {}
+    assert room.nodes.peer_calls == {}
 
 
-def test_a_playbook_that_fails_fails_the_phase_and_who_was_told_is_through(room):
+def test_a_playbook_that_fails_fails_the_phase_and_who_was_reported_is_through(room):
     result, events, _ = room("base", ("a",), playbook=Playbook(Kind.FAILED))
     assert (result.rc, result.through) == (2, ("a",))
     assert counts(events)["a"]["failed"] == 0
@@ -166,7 +166,7 @@ def test_the_seconds_and_the_path_are_those_of_the_roles():
 
 def test_only_phases_that_can_tell_have_something_to_tell():
     """Every other one would load its phase's variables as a packet filter's rules."""
-    assert {p.name: p.told[0] for p in PHASES if p.told} == {
+    assert {p.name: p.peer_inputs[0] for p in PHASES if p.peer_inputs} == {
         "base": "base_hosts",
         "filter": "packet_filter_rules",
     }
@@ -196,7 +196,7 @@ def test_a_file_that_is_a_mount_is_written_in_place(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_is_gone_is_not_made_anew(tmp_path):
+def test_a_file_that_is_gone_is_not_made_again(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         there.hosts({"path": str(tmp_path / "hosts"), "content": "x"})
     assert list(tmp_path.iterdir()) == []

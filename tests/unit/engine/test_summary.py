@@ -53,7 +53,7 @@ def test_a_host_that_is_dead_makes_a_phase_that_is_done_a_bad_run():
     assert summary.result == "failed"
 
 
-def test_a_playbook_that_did_not_start_is_told_in_ansibles_words():
+def test_a_playbook_that_did_not_start_is_reported_in_ansibles_words():
     summary = Summary(
         [
             event(Kind.PHASE_START, hosts=("a",)),
@@ -67,7 +67,7 @@ def test_a_playbook_that_did_not_start_is_told_in_ansibles_words():
     assert failure.message == "the role 'x' was not found"
 
 
-def test_errors_of_the_versions_check_are_told_beside_a_dead_host_with_their_own_remedy():
+def test_errors_of_the_versions_check_are_reported_beside_a_dead_host_with_their_own_remedy():
     summary = phase(
         event(Kind.UNREACHABLE, host="b", task="t", message="timed out"),
         event(Kind.CHECK, host="a", message="ceph differs.", remedy="Finish the upgrade."),
@@ -96,7 +96,7 @@ def test_a_task_is_among_the_slowest_once_with_its_slowest_host():
     assert Summary(events).slowest == [{"phase": "ceph", "task": "t", "host": "b", "seconds": 3.0}]
 
 
-def test_what_changed_where_is_told():
+def test_what_changed_where_is_reported():
     events = [event(Kind.CHANGED, host=h, task="t", seconds=1.0) for h in "ab"]
     assert Summary(events).changes == [{"phase": "ceph", "task": "t", "hosts": ["a", "b"]}]
 

@@ -1,4 +1,4 @@
-"""What is said where something is refused."""
+"""What is stated where something is refused."""
 
 import pytest
 

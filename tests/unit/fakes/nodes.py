@@ -1,4 +1,4 @@
-"""Nodes that are folders: they keep the site's lock and the copies of its ledger by the real code."""
+"""Nodes that are folders: they keep the site's lock and the copies of its state by the real code."""
 
 import json
 import shlex
@@ -38,7 +38,7 @@ class Nodes:
     def __init__(self, root):
         self.root, self.silent, self.commands = root, set(), []
         self.values, self.asked = {}, []
-        self.told, self.refusing = {}, {}
+        self.peer_calls, self.refusing = {}, {}
 
     def path(self, node, path):
         return self.root / node / path.removeprefix(FOLDER).lstrip("/")
@@ -61,16 +61,16 @@ class Nodes:
             found = {item: self.values.get(self.key(node, item), "!absent") for item in asked["items"]}
             return answer(node, command, json.dumps(found))
         if called(stdin).startswith("peers."):
-            return self.told_peers(node, command, called(stdin), asked)
+            return self._call_peers(node, command, called(stdin), asked)
         assert called(stdin) == "lock.do"
         asked["folder"] = asked["folder"].replace(FOLDER, str(self.root / node))
         return answer(node, command, json.dumps(lock.do(asked)))
 
-    def told_peers(self, node, command, function, asked):
-        """Answer as a node that is told of the others; what it was told is in ``told``, refusals in ``refusing``."""
+    def _call_peers(self, node, command, function, asked):
+        """Answer as a node that is informed of the others; what it got is in ``peer_calls``, refusals in ``refusing``."""
         if function in self.refusing.get(node, ()):
             return answer(node, command, rc=1, err="RuntimeError: no\n")
-        known = self.told.setdefault(node, {})
+        known = self.peer_calls.setdefault(node, {})
         text = asked.get("content") or asked.get("rules")
         changed = text is not None and known.get(function) != text
         known[function] = text

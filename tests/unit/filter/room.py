@@ -131,7 +131,7 @@ class Room:
         return json.loads(done.stdout) if done.returncode == 0 else {"refused": done.stderr}
 
     def load(self, rules):
-        """Load rules for good; return what was said of both steps."""
+        """Load rules for good; return what was stated of both steps."""
         return self.program("try", "FILE", "600", rules=rules), self.program("keep")
 
 

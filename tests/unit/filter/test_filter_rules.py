@@ -125,7 +125,7 @@ def test_no_pod_reaches_a_port_of_the_cache_which_authenticates_no_client() -> N
     assert "tcp dport 19999 accept" in texts(site)["w1"]
 
 
-def test_who_holds_an_address_together_hears_each_other_and_nobody_else() -> None:
+def test_who_holds_an_address_together_hears_each_other_and_no_other_user() -> None:
     found = rules("w1", ingress_vip="10.0.0.251")
     assert "ip saddr @ingress ip protocol 112 accept" in found["nodes"]
     assert found["@ingress"] == ["10.0.0.31", "10.0.0.32"]

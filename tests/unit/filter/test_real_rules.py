@@ -12,8 +12,8 @@ import pytest
 
 from avadm.components.packet_filter import variables as packet_filter
 from avadm.site.load import load
-from tests.who_may import may as who_may
-from tests.who_may import words as table_words
+from tests.port_access import may as who_may
+from tests.port_access import words as table_words
 
 ROOT = Path(__file__).parents[3]
 SITE = load(ROOT / "inventory/small.yml").site
@@ -117,7 +117,7 @@ def test_rules_are_loaded_once_and_whole(tried):
     assert tried["by hand"] == [False, {"armed": True, "changed": True}, {"kept": True}, True]
 
 
-def test_rules_that_somebody_tried_and_did_not_keep_are_tried_again(tried):
+def test_rules_that_someone_tried_and_did_not_keep_are_tried_again(tried):
     same, still_same, first, second, kept, armed = tried["twice"]
     assert same == {"armed": False, "changed": True}
     assert still_same == {"armed": False, "changed": False}

@@ -7,7 +7,7 @@ import pytest
 
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
-from avadm.inventory.digest import Digests, told_alone
+from avadm.inventory.digest import Digests, only_peers_changed
 from avadm.inventory.model import Variables
 
 BASE, CEPH = (next(p for p in PHASES if p.name == name) for name in ("base", "ceph"))
@@ -106,19 +106,19 @@ def test_a_digest_changes_when_a_file_moves_to_another_folder(home: Path) -> Non
 def test_a_digest_changes_with_the_secrets_that_it_names_and_with_no_others(home: Path) -> None:
     named = Variables({"ceph_osd_key": "{{ vault_osd }}", "chrony_key": "{{ vault_clock }}"}, {"a": {}})
 
-    def told(phase: Phase = CEPH, **secrets: str) -> str:
+    def digest_of(phase: Phase = CEPH, **secrets: str) -> str:
         return digest(home, named, phase, vault_state_key="k", **secrets)
 
-    before = told(vault_osd="one")
-    assert told(vault_osd="one", vault_clock="two", vault_of_a_new_node="three") == before
-    assert told(vault_osd="two") != before
-    assert told(BASE, vault_clock="one") != told(BASE, vault_clock="two")
+    before = digest_of(vault_osd="one")
+    assert digest_of(vault_osd="one", vault_clock="two", vault_of_a_new_node="three") == before
+    assert digest_of(vault_osd="two") != before
+    assert digest_of(BASE, vault_clock="one") != digest_of(BASE, vault_clock="two")
     (home / "roles/ceph_osd/defaults").mkdir()
     (home / "roles/ceph_osd/defaults/main.yml").write_text('ceph_osd_more: "{{ vault_more }}"\n')
-    assert told(vault_more="one") != told(vault_more="two")
+    assert digest_of(vault_more="one") != digest_of(vault_more="two")
     (home / "roles/grafana/defaults").mkdir()
     (home / "roles/grafana/defaults/main.yml").write_text('grafana_password: "{{ vault_lent }}"\n')
-    assert told(MONITORING, vault_lent="one") != told(MONITORING, vault_lent="two")
+    assert digest_of(MONITORING, vault_lent="one") != digest_of(MONITORING, vault_lent="two")
 
 
 def test_a_digest_tells_nothing_of_secrets_without_the_vault_s_key(home: Path) -> None:
@@ -143,5 +143,5 @@ def test_a_digest_tells_nothing_of_secrets_without_the_vault_s_key(home: Path) -
         ("", "i.s.u", False),
     ],
 )
-def test_what_is_told_alone_is_the_last_part_of_a_digest(recorded, now, alone):
-    assert told_alone(recorded, now) is alone
+def test_what_is_reported_alone_is_the_last_part_of_a_digest(recorded, now, alone):
+    assert only_peers_changed(recorded, now) is alone

@@ -102,7 +102,7 @@ def test_cordon_and_uncordon_say_what_changed(avadm, masters):
     assert masters.cordoned == {"comp2"}
 
 
-def test_every_name_that_is_none_is_told_with_those_that_are(avadm, masters):
+def test_every_name_that_is_none_is_reported_with_those_that_are(avadm, masters):
     found = refusals(avadm("drain", "comp9", "mon1", "comp1"))
     assert [f.found for f in found] == ["comp9", "mon1"]
     assert {f.wanted for f in found} == {"one of comp1-2, mast1-3"}

@@ -88,7 +88,7 @@ class FakeLoops:
         return 0, "", ""
 
 
-class Said:
+class Reporter:
     """A reporter that remembers."""
 
     def __init__(self) -> None:

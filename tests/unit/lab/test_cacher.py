@@ -71,13 +71,13 @@ def test_a_dead_labs_cache_is_used_again_and_one_of_a_damaged_owner_file(tmp_pat
     assert start()[0].endswith(f" {tmp_path}/1/conf")
 
 
-def test_daemon_that_dies_at_once_is_told_with_its_last_words(tmp_path, monkeypatch):
+def test_daemon_that_dies_at_once_is_reported_with_its_last_words(tmp_path, monkeypatch):
     monkeypatch.setattr(cacher, "answers", lambda address, pid: False)
     monkeypatch.setattr(cacher, "_PROGRAM", "/bin/false")
     assert refused(Cacher(LocalProc(), tmp_path, "lab", HERE).ensure)[0].check == "lab-apt-cache"
 
 
-def test_a_daemon_that_does_not_get_the_port_is_told_and_ended(tmp_path, monkeypatch):
+def test_a_daemon_that_does_not_get_the_port_is_reported_and_ended(tmp_path, monkeypatch):
     clock = itertools.count()
     monkeypatch.setattr(cacher.time, "monotonic", lambda: next(clock))
     proc = FakeProc()

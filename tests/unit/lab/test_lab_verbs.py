@@ -13,7 +13,7 @@ from avadm_lab.folder import Folder
 from avadm_lab.lab import Lab
 from avadm_lab.layout import Config
 from tests.unit.fakes.errors import refused
-from tests.unit.lab.fakes import FakeProc, Said
+from tests.unit.lab.fakes import FakeProc, Reporter
 
 
 class FakeDriver:
@@ -71,7 +71,7 @@ def make(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(module.prereqs, "ensure", lambda proc, report: [])
-    driver, reply = FakeDriver(), Said()
+    driver, reply = FakeDriver(), Reporter()
     cacher = SimpleNamespace(url="http://10.77.0.1:3142", ensure=lambda: False, stop=lambda: False)
     engine = SimpleNamespace(alive=lambda: True, ensure=lambda report: False, stop=lambda report: True)
 
@@ -87,7 +87,7 @@ def make(tmp_path, monkeypatch):
         lab.engine = engine
         return lab
 
-    make.driver, make.said, make.engine = driver, reply, engine
+    make.driver, make.reporter, make.engine = driver, reply, engine
     return make
 
 
@@ -149,7 +149,7 @@ def test_what_a_lab_is_made_from_does_not_change_under_it(make, numbers):
 
 
 @pytest.mark.usefixtures("lab")
-def test_all_wrong_options_are_told_at_once(make):
+def test_all_wrong_options_are_reported_at_once(make):
     assert len(refused(make(compute=2, disks=3, subnet="10.9.0.0/24").up)) == 3
 
 
@@ -158,7 +158,7 @@ def test_an_edited_site_file_is_left_alone(make, lab):
     make.driver.running.clear()
     lab.up()
     assert lab.folder.site.read_text() == "# mine\n"
-    assert any("was edited" in note for note in make.said.notes)
+    assert any("was edited" in note for note in make.reporter.notes)
 
 
 def test_down_leaves_neither_folder_nor_pointer(lab):
@@ -196,10 +196,10 @@ def test_a_second_checkouts_lab_takes_a_free_name_and_network_and_keeps_them(mak
     assert (lab.config.name, str(lab.config.subnet)) == ("lab3", "10.77.3.0/24")
     assert lab.show()["nodes"][0]["address"] == "10.77.3.11"
     assert lab.folder.config() == lab.config
-    assert any("elsewhere" in note and "lab3" in note for note in make.said.notes)
+    assert any("elsewhere" in note and "lab3" in note for note in make.reporter.notes)
 
 
-def test_no_free_name_is_told_with_the_first(make, tmp_path):
+def test_no_free_name_is_reported_with_the_first(make, tmp_path):
     make.driver.other = tmp_path / "elsewhere"
     assert "'lab'" in refused(make(named=False).up)[0].what
 
@@ -209,7 +209,7 @@ def test_down_of_another_name_leaves_this_folders_lab(make, lab):
     assert make(name="t7").down() == ["containers"]
     assert lab.folder.password.exists()
     assert paths.default_site_pointer().exists()
-    assert any("another name" in note for note in make.said.notes)
+    assert any("another name" in note for note in make.reporter.notes)
 
 
 def test_down_by_name_removes_a_lab_whose_memory_is_damaged(make):
@@ -230,7 +230,7 @@ def test_left_overs_of_a_lab_whose_folder_is_gone_are_cleared_first(make):
     make.driver.running = {"stor1"}
     make().up()
     assert make.driver.removed == 1
-    assert any("left behind" in note for note in make.said.notes)
+    assert any("left behind" in note for note in make.reporter.notes)
 
 
 def test_gpu_nodes_get_their_stand_ins_once(make):

@@ -73,7 +73,7 @@ def test_disk_names():
 
 
 @pytest.mark.parametrize("subnet", ["10.0.0.0/25", "10.0.0.0/30", "10.0.0.0/8"])
-def test_subnet_of_the_wrong_size_is_told(subnet):
+def test_subnet_of_the_wrong_size_is_reported(subnet):
     assert refused(nodes, Config(subnet=IPv4Network(subnet)))[0].check == "lab-subnet"
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from avadm_lab import prereqs
 from tests.unit.fakes.errors import refused
-from tests.unit.lab.fakes import FakeProc, Said
+from tests.unit.lab.fakes import FakeProc, Reporter
 
 
 @pytest.fixture
 def policy(monkeypatch, tmp_path):
-    """Where the policy lies that keeps services from starting; whoever installs is root."""
+    """Where the policy lies that keeps services from starting; anyone who installs is root."""
     monkeypatch.setattr(prereqs, "_POLICY", tmp_path / "policy-rc.d")
     monkeypatch.setattr(prereqs, "_SYSTEMD", tmp_path / "systemd")
     monkeypatch.setattr(prereqs, "_INIT_SCRIPTS", tmp_path)
@@ -37,7 +37,7 @@ def test_names_each_missing_package_once_and_a_docker_client_is_not_enough(monke
 def test_nothing_missing_runs_nothing(monkeypatch, policy):
     without(monkeypatch)
     proc = FakeProc()
-    assert prereqs.ensure(proc, Said()) == []
+    assert prereqs.ensure(proc, Reporter()) == []
     assert proc.calls == []
 
 
@@ -50,7 +50,7 @@ def test_installs_in_one_transaction_and_starts_no_service(monkeypatch, policy):
         return 0, "", ""
 
     proc.call("apt-get install", install)
-    assert prereqs.ensure(proc, Said()) == ["apt-cacher-ng", "mmdebstrap"]
+    assert prereqs.ensure(proc, Reporter()) == ["apt-cacher-ng", "mmdebstrap"]
     assert proc.ran("install") == ["apt-get install -y --no-install-recommends apt-cacher-ng mmdebstrap"]
     assert not policy.exists()
 
@@ -59,16 +59,16 @@ def test_other_programs_than_a_labs_are_had_the_same_way(monkeypatch, policy):
     without(monkeypatch, "/usr/sbin/sshd", "docker")
     (policy.parent / "ssh").touch()
     proc = FakeProc()
-    assert prereqs.ensure(proc, Said(), {"/usr/sbin/sshd": "openssh-server"}) == ["openssh-server"]
+    assert prereqs.ensure(proc, Reporter(), {"/usr/sbin/sshd": "openssh-server"}) == ["openssh-server"]
     assert proc.ran("install") == ["apt-get install -y --no-install-recommends openssh-server"]
-    # Nobody may get in because something was measured here.
+    # No one may get in because something was measured here.
     assert proc.ran("update-rc.d") == ["update-rc.d ssh disable"]
 
 
 def test_leaves_the_machines_own_policy(monkeypatch, policy):
     policy.write_text("mine")
     without(monkeypatch, "mmdebstrap")
-    prereqs.ensure(FakeProc(), Said())
+    prereqs.ensure(FakeProc(), Reporter())
     assert policy.read_text() == "mine"
 
 
@@ -78,7 +78,7 @@ def test_our_own_policy_of_a_killed_installation_goes(monkeypatch, policy, progr
     with prereqs._NoServices():
         left = policy.read_text()
     policy.write_text(left)
-    prereqs.ensure(FakeProc(), Said())
+    prereqs.ensure(FakeProc(), Reporter())
     assert not policy.exists()
 
 
@@ -95,7 +95,7 @@ def test_what_was_installed_does_not_start_at_the_next_boot(monkeypatch, policy,
         (tmp_path / "systemd").mkdir()
     for name in ("apt-cacher-ng", "docker"):
         (tmp_path / name).touch()
-    proc, reply = FakeProc(), Said()
+    proc, reply = FakeProc(), Reporter()
     proc.on("disable", rc=1, stderr="no such service")
     prereqs.ensure(proc, reply)
     assert proc.ran("disable") == commands
@@ -105,7 +105,7 @@ def test_what_was_installed_does_not_start_at_the_next_boot(monkeypatch, policy,
 def test_services_that_were_there_before_stay_enabled(monkeypatch, policy):
     without(monkeypatch, "mmdebstrap")
     proc = FakeProc()
-    prereqs.ensure(proc, Said())
+    prereqs.ensure(proc, Reporter())
     assert proc.ran("disable") == []
 
 
@@ -113,16 +113,16 @@ def test_policy_goes_when_the_installation_fails(monkeypatch, policy):
     without(monkeypatch, "mmdebstrap")
     proc = FakeProc()
     proc.on("install", rc=100, stderr="E: Unable to locate package mmdebstrap")
-    assert "Unable to locate" in refused(prereqs.ensure, proc, Said())[0].found
+    assert "Unable to locate" in refused(prereqs.ensure, proc, Reporter())[0].found
     assert not policy.exists()
 
 
 def test_without_apt_all_are_named_with_the_command(monkeypatch, policy):
     without(monkeypatch, "apt-get", "mmdebstrap", "dockerd")
-    assert "docker.io mmdebstrap" in refused(prereqs.ensure, FakeProc(), Said())[0].remedy
+    assert "docker.io mmdebstrap" in refused(prereqs.ensure, FakeProc(), Reporter())[0].remedy
 
 
-def test_an_ordinary_user_is_told_to_use_sudo(monkeypatch, policy):
+def test_an_ordinary_user_is_reported_to_use_sudo(monkeypatch, policy):
     without(monkeypatch)
     as_user(monkeypatch, 1000)
-    assert "sudo" in refused(prereqs.ensure, FakeProc(), Said())[0].remedy
+    assert "sudo" in refused(prereqs.ensure, FakeProc(), Reporter())[0].remedy

@@ -26,7 +26,7 @@ def test_time_out_is_a_result():
     assert LocalProc().run(["sleep", "5"], timeout=0.1).rc == 124
 
 
-def test_must_names_what_was_done_and_what_was_said():
+def test_must_names_what_was_done_and_what_was_shown():
     with pytest.raises(AvadmError) as error:
         run_checked(CompletedCommand(("losetup", "x"), 1, "", "no such device\n"), "Attaching a disk")
     finding = error.value.findings[0]

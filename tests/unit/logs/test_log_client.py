@@ -1,4 +1,4 @@
-"""Two stores' answers are one, and a store that is silent is told and not felt."""
+"""Two stores' answers are one, and a store that is silent is reported and not felt."""
 
 import json
 import re
@@ -32,14 +32,14 @@ def row(number, at, host="comp1"):
     return {"_time": rfc3339(at), "_msg": f"line {number}", "host": host, "id": f"a@{number:04x}"}
 
 
-def said(lines):
+def texts(lines):
     return [line.message for line in lines]
 
 
 def test_a_line_that_both_have_is_there_once_and_all_are_in_order():
     rows = [row(n, 1000 + n) for n in range(6)]
     answer = Client([FakeStore("a", rows[:4]), FakeStore("b", rows[2:])]).search(Query())
-    assert said(answer.lines) == [f"line {n}" for n in range(6)]
+    assert texts(answer.lines) == [f"line {n}" for n in range(6)]
     assert answer.silent == {}
     assert not answer.cut
 
@@ -47,15 +47,15 @@ def test_a_line_that_both_have_is_there_once_and_all_are_in_order():
 def test_equal_texts_at_one_moment_are_two_lines():
     twins = [{**row(n, 1000), "_msg": "same"} for n in (1, 2)]
     answer = Client([FakeStore("a", twins), FakeStore("b", twins)]).search(Query())
-    assert said(answer.lines) == ["same", "same"]
+    assert texts(answer.lines) == ["same", "same"]
 
 
-def test_a_silent_store_is_told_and_its_twins_lines_are_shown():
+def test_a_silent_store_is_reported_and_its_twins_lines_are_shown():
     rows = [row(n, 1000 + n) for n in range(3)]
     down = FakeStore("b", rows)
     down.down = "connection refused"
     answer = Client([FakeStore("a", rows), down]).search(Query())
-    assert said(answer.lines) == ["line 0", "line 1", "line 2"]
+    assert texts(answer.lines) == ["line 0", "line 1", "line 2"]
     assert answer.silent == {"b": "connection refused"}
 
 
@@ -73,12 +73,12 @@ def test_an_answer_that_is_no_json_counts_as_silence():
 
     answer = Client([Broken("a"), FakeStore("b", [row(1, 5)])]).search(Query())
     assert set(answer.silent) == {"a"}
-    assert said(answer.lines) == ["line 1"]
+    assert texts(answer.lines) == ["line 1"]
 
 
 def test_the_limit_leaves_the_newest_and_says_that_there_are_more():
     answer = Client([FakeStore("a", [row(n, 1000 + n) for n in range(9)])]).search(Query(), limit=3)
-    assert said(answer.lines) == ["line 6", "line 7", "line 8"]
+    assert texts(answer.lines) == ["line 6", "line 7", "line 8"]
     assert answer.cut
 
 
@@ -98,8 +98,11 @@ class Story:
 def followed(stores, story, seconds, backlog=0):
     reports = []
     client = Client(stores, lambda: story.now, story.sleep)
-    ends = {"until": lambda: story.now >= 1000 + seconds, "told": lambda silent: reports.append(set(silent))}
-    return said(client.follow(Query(), backlog=backlog, **ends)), reports
+    ends = {
+        "until": lambda: story.now >= 1000 + seconds,
+        "on_silent": lambda silent: reports.append(set(silent)),
+    }
+    return texts(client.follow(Query(), backlog=backlog, **ends)), reports
 
 
 def test_a_live_view_shows_what_comes_each_once_late_ones_too():
@@ -133,7 +136,7 @@ def back(store, missed):
     return again
 
 
-def test_one_stores_outage_is_told_once_and_misses_nothing():
+def test_one_stores_outage_is_reported_once_and_misses_nothing():
     a, b = FakeStore("a"), FakeStore("b")
     missed = row(7, 1010)
     events = {1005: down(a), 1010: lambda: b.rows.append(missed), 1020: back(a, missed)}
@@ -162,5 +165,5 @@ def test_no_line_of_a_user_hides_another(bad):
 
     rows = [{**row(1, 1000), "_msg": SEPARATORS}, row(2, 1001)]
     answer = Client([Store("a", rows)]).search(Query())
-    assert said(answer.lines) == [SEPARATORS, "line 2"]
+    assert texts(answer.lines) == [SEPARATORS, "line 2"]
     assert answer.silent == {}

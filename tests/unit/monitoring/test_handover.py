@@ -12,7 +12,7 @@ from avadm.inventory.render import render_inventory
 from avadm.remote.ansible import PlaybookRun, ansible_playbook, environment
 from avadm.site.load import load
 
-# Nobody answers at these addresses, and the login there is no concern of this machine's.
+# No member answers at these addresses, and the login there is no concern of this machine's.
 SITE = """
 version: 1
 name: t

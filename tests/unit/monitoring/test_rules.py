@@ -55,7 +55,7 @@ def cases():
 
 
 def for_promtool(alert, severity, case):
-    """Return a case as promtool reads it; labels of an alert that fires are told without those that all alerts have."""
+    """Return a case as promtool reads it; labels of an alert that fires are reported without those that all alerts have."""
     named = f'alertname="{alert}"'
     firing = f'ALERTS{{{named}, alertstate="firing", severity="{severity}"}}'
     asked = [

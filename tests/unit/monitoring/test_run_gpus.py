@@ -56,7 +56,7 @@ def joined(tool, tmp_path):
     return check
 
 
-def test_each_card_is_told_with_its_runs_user_group_name_and_node(joined):
+def test_each_card_is_reported_with_its_runs_user_group_name_and_node(joined):
     joined(GOOD, [ANN, BEN])
 
 
@@ -78,7 +78,7 @@ def test_what_a_users_pod_says_of_runs_counts_for_nothing(joined):
     joined({**GOOD, **lie}, [ANN, BEN])
 
 
-def test_a_node_whose_plug_in_is_silent_is_told_nothing_of(joined):
+def test_a_node_whose_plug_in_is_silent_is_reported_nothing_of(joined):
     joined({**GOOD, FILE: "0x30"}, [], at="20m")
 
 

@@ -91,7 +91,7 @@ def test_no_node_takes_part_where_there_is_nothing_to_make(phase, without):
     assert phases["ceph"].hosts(lacks) == ("stor1", "stor2")
 
 
-def test_an_unknown_phase_is_told_with_the_nearest():
+def test_an_unknown_phase_is_reported_with_the_nearest():
     with pytest.raises(AvadmError) as caught:
         select(["monitorin", "zzz"])
     assert [f.check for f in caught.value.findings] == ["unknown-phase"] * 2

@@ -34,16 +34,16 @@ def root(served: Served) -> Iterator[Client]:
 
 
 class Master:
-    """Lets an administrator in, as the program in the API's pod does; notes what it was told."""
+    """Lets an administrator in, as the program in the API's pod does; records its calls."""
 
     def __init__(self, served: Served) -> None:
-        self.served, self.sent, self.said = served, [], None
+        self.served, self.sent, self.reply = served, [], None
 
     def run(self, node: str, command: str, *, timeout: float = 60.0, stdin: bytes | None = None) -> Any:
         secret = (stdin or b"").decode().strip()
         self.sent.append((command, secret))
-        if self.said is not None:
-            return answer(node, command, **self.said)
+        if self.reply is not None:
+            return answer(node, command, **self.reply)
         id = self.served.store.add_secret("root2", "token", digest(secret), self.served.now, until=None)
         return answer(node, command, out=f"root2 {id}\n")
 

@@ -1,4 +1,4 @@
-"""`avadm ava apply` and its parts against a real API: what is done once is done, and nobody is removed unasked."""
+"""`avadm ava apply` and its parts against a real API: what is done once is done, and no one is removed unasked."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_what_the_file_leaves_out_of_a_quota_stays(verb: Verb, root: Client) -> 
     assert root.group("vision").quota == before.model_copy(update={"gpu": None})
 
 
-def test_names_that_nobody_has_are_all_told_before_anything_is_done(served: Served, verb: Verb) -> None:
+def test_names_that_no_one_has_are_all_reported_before_anything_is_done(served: Served, verb: Verb) -> None:
     people = "users: [{name: zoe, email: z@e.org, default_group: none-such}]\ngroups: [{name: vision, members: [noone, ann]}]"
     done = refusals(verb("apply", "FILE", people=people))
     assert [(f.found, f.where) for f in done] == [
@@ -106,7 +106,7 @@ def test_names_that_nobody_has_are_all_told_before_anything_is_done(served: Serv
     assert "zoe" not in {user.name for user in served.store.users(limit=500).items}
 
 
-def test_what_the_platform_refuses_is_told_with_the_line_and_the_rest_is_done(
+def test_what_the_platform_refuses_is_reported_with_the_line_and_the_rest_is_done(
     verb: Verb, root: Client
 ) -> None:
     people = """\
@@ -185,12 +185,12 @@ def test_the_secret_goes_by_standard_input_alone_and_the_token_ends_with_the_ver
 
 
 def test_a_platform_of_before_says_how_to_bring_it_up_to_date(verb: Verb, master: Master) -> None:
-    master.said = {"rc": 2, "err": "admin: error: argument verb: invalid choice: 'lend'\n"}
+    master.reply = {"rc": 2, "err": "admin: error: argument verb: invalid choice: 'lend'\n"}
     [found] = refusals(verb("apply", "FILE", people=WANTED))
     assert "avadm apply ava" in found.remedy
 
 
-def test_a_wrong_file_is_refused_before_anybody_is_asked(verb: Verb, master: Master) -> None:
+def test_a_wrong_file_is_refused_before_anyone_is_asked(verb: Verb, master: Master) -> None:
     assert verb("apply", "FILE", people="users: [{name: zoe}]").exit_code != 0
     assert master.sent == []
 

@@ -45,7 +45,7 @@ def test_amounts_are_counted_as_the_platform_counts_them(tmp_path: Path) -> None
 
 
 def test_an_empty_file_wants_nothing(tmp_path: Path) -> None:
-    (tmp_path / "people.yml").write_text("# nobody yet\n")
+    (tmp_path / "people.yml").write_text("# no users yet\n")
     assert load(tmp_path / "people.yml").people == People()
 
 
@@ -99,12 +99,12 @@ def test_a_password_is_refused_and_not_shown(tmp_path: Path) -> None:
         ("users: [", "yaml-syntax"),
     ],
 )
-def test_what_does_not_go_together_is_told(tmp_path: Path, text: str, check: str) -> None:
+def test_what_does_not_go_together_is_reported(tmp_path: Path, text: str, check: str) -> None:
     assert [c for c, _, _ in found(tmp_path, text + "\n")] == [check]
 
 
 @pytest.mark.parametrize("made", [lambda path: None, lambda path: path.mkdir()], ids=["missing", "folder"])
-def test_what_cannot_be_read_is_told_as_a_file_of_people_and_not_as_a_site(
+def test_what_cannot_be_read_is_reported_as_a_file_of_people_and_not_as_a_site(
     tmp_path: Path, made: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "people.yml"

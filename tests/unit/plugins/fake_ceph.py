@@ -1,4 +1,4 @@
-"""A `ceph` command that answers from a table and remembers what it was told."""
+"""A `ceph` command that answers from a table and records its calls."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Modules of the cache: a journal is formatted once, under stores are mounted and their keys seen by nobody."""
+"""Modules of the cache: a journal is formatted once, under stores are mounted and their keys seen by no one."""
 
 import json
 import stat
@@ -65,7 +65,7 @@ def test_a_journal_that_is_empty_after_its_formatting_is_not_taken_for_lost(at):
 
 
 @pytest.mark.parametrize("by", ["mark", "marker", "damaged marker", "ledger"])
-def test_a_lost_journal_is_told_with_the_mark_and_made_anew_by_name_alone(at, by):
+def test_a_lost_journal_is_reported_with_the_mark_and_made_again_by_name_alone(at, by):
     path, mark, marker, ensure = at
     bootstrapped = {"m1": "UFS"} if by == "ledger" else {}
     if by == "mark":
@@ -189,7 +189,7 @@ def test_check_mode_asks_and_changes_nothing(tmp_path):
     assert not (tmp_path / "mounts.json").exists()
 
 
-def test_an_under_store_none_of_whose_servers_answers_is_told_and_not_mounted(tmp_path):
+def test_an_under_store_none_of_whose_servers_answers_is_reported_and_not_mounted(tmp_path):
     asked, listens = [], set()
 
     class Open:

@@ -72,7 +72,7 @@ def test_a_dry_run_pushes_nothing(monkeypatch, file):
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["no file on the controller", "no space on the node"])
-def test_a_push_that_fails_is_told_as_it_is(monkeypatch, file, gone):
+def test_a_push_that_fails_is_reported_as_it_is(monkeypatch, file, gone):
     if gone:
         Path(file["artifact"]["path"]).unlink()
     wire = Connection(fails="no space left")

@@ -9,7 +9,7 @@ SPEC = {"cidr": "10.64.0.0/12", "blockSize": 26, "ipipMode": "Never", "natOutgoi
 
 
 class Calico:
-    """calicoctl before pools; each of `refusals` is said once instead of a write."""
+    """calicoctl before pools; each of `refusals` is stated once instead of a write."""
 
     def __init__(self, *refusals, **pools):
         self.pools, self.refusals, self.writes = pools, list(refusals), 0
@@ -39,7 +39,7 @@ def test_it_is_made_once_and_what_calico_adds_or_leaves_out_is_no_difference():
     assert calico.writes == 2
 
 
-def test_drift_is_told_and_put_right():
+def test_drift_is_reported_and_put_right():
     calico = Calico(pods={**SPEC, "natOutgoing": False, "ipipMode": "Always", "nodeSelector": "rack == 'r1'"})
     report = calico.keep()
     assert report == ['ipipMode: found "Always", wanted "Never"', "natOutgoing: found false, wanted true"]

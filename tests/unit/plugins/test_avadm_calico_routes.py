@@ -74,7 +74,7 @@ def test_another_reflector_takes_over():
     assert calico.done == ["b", "pause 15", "a"]
 
 
-@pytest.mark.parametrize("dry", [False, True], ids=["a mesh that nobody touched", "a dry run"])
+@pytest.mark.parametrize("dry", [False, True], ids=["an unchanged mesh", "a dry run"])
 def test_nothing_is_changed(dry):
     calico = Calico("a")
     assert bool(calico.keep(["a"] if dry else [], dry=dry)) is dry
@@ -86,7 +86,7 @@ def test_a_reflector_that_calico_does_not_know_is_named():
         Calico("a").keep(["z"])
 
 
-def test_what_calicoctl_says_is_told():
+def test_what_calicoctl_says_is_reported():
     with pytest.raises(RoutesError, match="calicoctl get node: etcd is down"):
         Routes(lambda argv, data: (1, "", "etcd is down"), "calicoctl").keep(False, [])
 

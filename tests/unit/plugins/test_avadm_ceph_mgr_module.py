@@ -57,7 +57,7 @@ def test_an_idle_balancer_is_switched_on(active, mode):
 @pytest.mark.parametrize(
     ("balancer", "enabled"),
     [({"active": False}, ["prometheus"]), ({"mode": "crush-compat"}, PARAMS["enabled"])],
-    ids=["nobody asked for it", "in a mode of the site's own"],
+    ids=["not configured", "in a mode of the site's own"],
 )
 def test_a_balancer_is_left_alone(balancer, enabled):
     ceph = cluster(["prometheus"], ["balancer"], **balancer)

@@ -88,7 +88,7 @@ def test_what_is_no_store_is_left_alone_and_named(params, tmp_path):
 
 
 @pytest.mark.parametrize("by", ["mark", "ledger"])
-def test_a_monitor_that_was_founded_and_has_no_store_is_refused(params, by):
+def test_a_monitor_that_was_bootstrapped_and_has_no_store_is_refused(params, by):
     if by == "mark":
         marks.keep("mon", "F", params["marks"])
     else:
@@ -101,7 +101,7 @@ def test_a_monitor_that_was_founded_and_has_no_store_is_refused(params, by):
 
 
 @pytest.mark.parametrize(("quorum", "made"), [("F", True), ("", False), ("G", False)])
-def test_once_any_was_founded_a_store_is_only_made_beside_a_quorum_of_ours(params, quorum, made):
+def test_once_any_was_bootstrapped_a_store_is_only_made_beside_a_quorum_of_ours(params, quorum, made):
     tools, given = Tools(quorum=quorum), {**params, "bootstrapped": {"b": "F"}}
     if made:
         assert module.ensure(tools, given, USER) is True

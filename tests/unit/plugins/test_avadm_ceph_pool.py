@@ -81,7 +81,7 @@ def test_after_another_size_it_waits_until_every_group_has_reported_since(shape,
 
 
 @pytest.mark.parametrize("differs", [{}, {"crush_rule": 0}])
-def test_nobody_is_asked_to_report_after_anything_else(differs):
+def test_no_one_is_asked_to_report_after_anything_else(differs):
     run({**FOUND, **differs}, reports=lambda: pytest.fail("asked"))
 
 
@@ -99,7 +99,7 @@ def test_a_dry_run_names_the_rule_and_the_pool_that_it_would_make():
     ]
 
 
-def test_a_refusal_carries_what_ceph_said():
+def test_a_refusal_carries_what_ceph_shown():
     _ceph, work = pools(FOUND)
     work.ceph.run = lambda argv, data: (34, "", "Error ERANGE: too many PGs per OSD\n")
     with pytest.raises(CephError, match=r"failed \(34\): Error ERANGE: too many PGs"):
@@ -125,7 +125,7 @@ def test_pools_that_are_not_there_are_made_in_one_go_and_then_put_right():
     ]
 
 
-def test_a_refusal_among_several_commands_is_told_though_ceph_ends_well():
+def test_a_refusal_among_several_commands_is_reported_though_ceph_ends_well():
     _ceph, work = pools({**FOUND, "size": 3, "application_metadata": {}})
     plain = work.ceph.run
 

@@ -59,7 +59,7 @@ def known(keys=(), **quota):
 
 
 def run(gateway, check_mode=False, **wanted):
-    """Return the commands that change something, and what is told."""
+    """Return the commands that change something, and what is reported."""
     work = Users(gateway.run, check_mode)
     work.ensure([{**WANTED, **wanted}])
     return [r for r in gateway.ran if not r.startswith(("user list", "metadata get"))], work.actions
@@ -77,7 +77,7 @@ def test_a_new_user_gets_our_keys_and_its_quota_and_the_next_run_does_nothing_ab
     assert run(gateway, max_bytes=-1)[1] == []
 
 
-def test_no_key_is_an_argument_or_told():
+def test_no_key_is_an_argument_or_reported():
     gateway = Gateway()
     _, report = run(gateway)
     assert SECRET not in " ".join(gateway.ran + report)

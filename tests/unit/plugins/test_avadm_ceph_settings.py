@@ -12,14 +12,14 @@ class Daemon:
     """A daemon's socket; `fixed` options are taken only at its start, `unobserved` ones stored until then."""
 
     def __init__(self, fixed=(), unobserved=(), **options):
-        self.options, self.fixed, self.unobserved, self.told = options, fixed, unobserved, []
+        self.options, self.fixed, self.unobserved, self.sent = options, fixed, unobserved, []
 
     def __call__(self, path, prefix, var=None, val=None):
         if prefix == "config show":
             return json.dumps(self.options)
         if prefix == "config get":
             return json.dumps({var: self.options[var]})
-        self.told.append((var, *val))
+        self.sent.append((var, *val))
         if var in self.fixed:
             return "ERROR: (1) Operation not permitted"
         self.options[var] = val[0]
@@ -37,14 +37,14 @@ def run(daemon, config, check_mode=False, paths=(MON,)):
 def test_what_is_right_in_another_spelling_is_left_alone():
     daemon = Daemon(drift="0.050000", delete="false", size="2")
     work = run(daemon, {"mon": {"drift": 0.05, "delete": False}, "global": {"size": 2}})
-    assert daemon.told == []
+    assert daemon.sent == []
     assert (work.set, work.restart, work.unknown) == ([], [], [])
 
 
 def test_what_differs_is_set():
     daemon = Daemon(warn="30", delete="true")
     work = run(daemon, {"mon": {"warn": 10, "delete": False}})
-    assert daemon.told == [("delete", "false"), ("warn", "10")]
+    assert daemon.sent == [("delete", "false"), ("warn", "10")]
     assert work.set == ["mon.a: delete = false (was true)", "mon.a: warn = 10 (was 30)"]
 
 
@@ -76,7 +76,7 @@ def test_unknown_options_are_named():
 def test_a_dry_run_sets_nothing():
     daemon = Daemon(warn="30")
     assert run(daemon, {"mon": {"warn": 10}}, check_mode=True).set == ["mon.a: warn = 10 (was 30)"]
-    assert daemon.told == []
+    assert daemon.sent == []
 
 
 def test_dead_sockets_and_clients_are_passed_over():

@@ -5,7 +5,7 @@ import json
 import avadm_docker_image as module
 import pytest
 
-from tests.unit.fakes.made import tar
+from tests.unit.fakes.builders import tar
 
 ID = "sha256:" + "a" * 64
 
@@ -48,7 +48,7 @@ def test_what_is_not_there_is_loaded(archive, have, check, changed, verbs):
     assert run.verbs == verbs
 
 
-def test_trouble_is_told_with_a_remedy(archive, tmp_path):
+def test_trouble_is_reported_with_a_remedy(archive, tmp_path):
     with pytest.raises(module.ImageError, match=r"no space left.*/var/lib/docker"):
         module.ensure(docker("", loads=1), "avadm/pause:1", archive, False)
     with pytest.raises(module.ImageError, match="no image avadm/other:1, but avadm/pause:1"):
@@ -73,7 +73,7 @@ def test_a_container_of_it_holds_the_image(held, changed, verbs):
     assert run.verbs == verbs
 
 
-def test_check_mode_makes_no_container_and_trouble_with_it_is_told():
+def test_check_mode_makes_no_container_and_trouble_with_it_is_reported():
     run = docker(ID)
     assert module.hold(run, "avadm/pause:1", ID, "avadm-pause", True) is True
     assert run.verbs == ["container"]

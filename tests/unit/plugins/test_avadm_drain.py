@@ -114,7 +114,7 @@ def test_each_kind_is_allowed_for_itself(given, refused):
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_bare_pod_that_is_done_needs_nobody(phase):
+def test_a_bare_pod_that_is_done_needs_no_one(phase):
     kubectl = Kubectl(pod("job", None, phase=phase))
     assert node(kubectl).drain(60)["done"]
     assert kubectl.drains
@@ -122,7 +122,7 @@ def test_a_bare_pod_that_is_done_needs_nobody(phase):
 
 
 def test_what_only_pods_that_stay_have_forbids_nothing():
-    """kubectl 1.9 refuses them all the same, so it is told to let them be; nothing else is let go by it."""
+    """kubectl 1.9 refuses them all the same, so it is called with the option to ignore them; nothing else is ignored."""
     kubectl = Kubectl(pod("a"), pod("s", None, mirror=True), pod("d", "DaemonSet", local=True))
     assert node(kubectl).drain(60)["done"]
     assert {"--force", "--delete-local-data", "--ignore-daemonsets"} <= set(kubectl.drains[0])
@@ -178,7 +178,7 @@ def test_a_budget_that_keeps_nothing_is_not_blamed(other):
     assert node(kubectl).drain(0)["left"] == [{"pod": "shop/a", "why": ""}]
 
 
-def test_a_pod_that_is_ending_is_told_as_such():
+def test_a_pod_that_is_ending_is_reported_as_such():
     one = pod("a")
     one["metadata"] |= {"deletionTimestamp": "now", "deletionGracePeriodSeconds": 30}
     left = node(Kubectl(one, kept={"a": 9})).drain(0)["left"]

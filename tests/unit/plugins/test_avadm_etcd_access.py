@@ -68,7 +68,7 @@ def test_everything_is_made_once_and_authentication_comes_last():
 
 
 @pytest.mark.parametrize(
-    ("harm", "told"),
+    ("harm", "changes"),
     [
         (lambda e: setattr(e, "on", False), ["authentication"]),
         (
@@ -81,12 +81,12 @@ def test_everything_is_made_once_and_authentication_comes_last():
         (lambda e: e.users.update(theirs=["theirs"]), []),
     ],
 )
-def test_what_somebody_changed_is_put_right_and_told(harm, told):
+def test_what_someone_changed_is_put_right_and_reported(harm, changes):
     etcd = Etcd()
     Access(etcd, "p").keep(USERS)
     harm(etcd)
-    assert Access(etcd, "p").keep(USERS, dry=True) == told
-    assert Access(etcd, "p").keep(USERS) == told
+    assert Access(etcd, "p").keep(USERS, dry=True) == changes
+    assert Access(etcd, "p").keep(USERS) == changes
     assert Access(etcd, "p").keep(USERS) == []
 
 

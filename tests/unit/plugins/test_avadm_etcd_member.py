@@ -82,12 +82,12 @@ class Etcd:
 THREE = [seen(1), seen(2), seen(3)]
 
 
-def nobody(url, files):
+def unreachable(url, files):
     """No peer port is open, as before a first installation."""
     return
 
 
-def ensure(tmp_path, etcd, number=3, *, check=False, ask=nobody, **more):
+def ensure(tmp_path, etcd, number=3, *, check=False, ask=unreachable, **more):
     given = {
         "peer_cacert": None,
         "peer_cert": None,
@@ -109,7 +109,7 @@ def ensure(tmp_path, etcd, number=3, *, check=False, ask=nobody, **more):
 
 
 def refused(tmp_path, etcd, why, **more):
-    """Nothing is done and nobody started, for this reason."""
+    """Nothing is done and no one started, for this reason."""
     with pytest.raises(module.MemberError, match=why):
         ensure(tmp_path, etcd, **more)
     assert etcd.done == []
@@ -128,7 +128,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_nobody_is_started_where(tmp_path, case):
+def test_no_one_is_started_where(tmp_path, case):
     etcd, why, *more = REFUSED[case]
     refused(tmp_path, etcd, why, **dict(*more))
 
@@ -152,7 +152,7 @@ def bootstrap(tmp_path):
 @pytest.mark.parametrize(
     "etcd",
     [Etcd(answers=False), Etcd(seen(1), {"ID": 3, "name": "m3", "peerURLs": [peer(3)]})],
-    ids=["nobody answers", "of the first list, never seen"],
+    ids=["no server answers", "of the first list, never seen"],
 )
 def test_a_founder_starts_with_all_founders(tmp_path, etcd):
     assert ensure(tmp_path, etcd) == (True, "new")
@@ -183,7 +183,7 @@ def test_joining_goes_on_where_it_was_stopped(tmp_path):
     assert learning.done == ["start", "member promote 3"]
 
 
-def test_a_member_that_never_gets_the_data_is_told(tmp_path):
+def test_a_member_that_never_gets_the_data_is_reported(tmp_path):
     why = r"m3 did not come to vote .* in sync with leader.*journalctl"
     with pytest.raises(module.MemberError, match=why):
         ensure(tmp_path, Etcd(seen(1), seen(2), behind=10**6))
@@ -281,12 +281,12 @@ def test_a_member_that_only_joined_leaves_at_once():
     assert etcd.done == ["member remove abc"]
 
 
-def test_where_nobody_answers_nobody_leaves():
+def test_where_no_one_answers_no_one_leaves():
     with pytest.raises(module.MemberError, match="No member of etcd answers"):
         remove("m3", Etcd(answers=False))
 
 
-def test_a_dry_run_removes_nobody():
+def test_a_dry_run_removes_no_one():
     etcd = Etcd(*THREE)
     assert remove("m3", etcd, check=True) == (True, "absent")
     assert etcd.done == []

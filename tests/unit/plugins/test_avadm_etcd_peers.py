@@ -8,7 +8,7 @@ import pytest
 
 from avadm.doctor.parts import CERTIFICATES
 from avadm.pki import certs
-from tests.unit.fakes.made import Signer
+from tests.unit.fakes.builders import Signer
 from tests.unit.fakes.roles import ROLES, holds, read, tasks, value, variables
 from tests.unit.fakes.running import run_command
 
@@ -68,7 +68,7 @@ def test_a_damaged_certificate_is_not_none(tmp_path):
         stage(tmp_path, "rubbish", OWN)
 
 
-def told(stage, here):
+def result_of(stage, here):
     """What the role does at a stage, with these of the members m1 and m2 in its run: trusts, shows the new one."""
     have = variables("etcd", "vars") | {
         "etcd_members": {"m1": "https://10.0.0.1:2380", "m2": "https://10.0.0.2:2380"},
@@ -123,12 +123,12 @@ BOTH = ["m1", "m2"]
 )
 def test_a_member_goes_on_only_with_all_others(stage, here, wanted):
     """Whether it may show the new certificate, and ends by trusting the new alone."""
-    assert told(stage, here) == wanted
+    assert result_of(stage, here) == wanted
 
 
 @pytest.mark.parametrize("running", [True, False])
 @pytest.mark.parametrize("stage", ["none", "old", "both", "shown", "new"])
-def test_nobody_is_started_before_it_is_known_whether_it_may(stage, running):
+def test_no_one_is_started_before_it_is_known_whether_it_may(stage, running):
     """With what a first start of an older release left in /run, a member without data would found an empty cluster."""
     steps = read("etcd", "tasks/main.yml")
     before = steps.index(tasks("etcd", "main", "avadm_etcd_member")[0])

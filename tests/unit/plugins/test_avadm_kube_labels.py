@@ -99,13 +99,13 @@ def test_a_taints_value_is_kept():
     assert node.taints == [OTHERS, {**GPU, "value": "new"}]
 
 
-def test_somebody_who_changes_the_node_meanwhile_is_not_overwritten():
+def test_someone_who_changes_the_node_meanwhile_is_not_overwritten():
     node = Kubectl(races=2)
     assert node.keep({"rack": "r1"}) == ["label rack=r1"]
     assert node.patches == 1
 
 
-def test_a_node_that_registers_late_is_waited_for_and_one_that_does_not_is_told():
+def test_a_node_that_registers_late_is_waited_for_and_one_that_does_not_is_reported():
     assert Kubectl(unregistered=5).keep({"rack": "r1"}) == ["label rack=r1"]
     with pytest.raises(LabelsError, match="not found"):
         Kubectl(unregistered=500).keep({"rack": "r1"})
@@ -123,6 +123,6 @@ def test_check_mode_tells_a_node_that_has_not_registered():
 
 
 @pytest.mark.parametrize("text", ["nvidia.com/gpu", "=x:NoSchedule", "key=value:"])
-def test_what_is_no_taint_is_told(text):
+def test_what_is_no_taint_is_reported(text):
     with pytest.raises(ValueError, match="KEY=VALUE:EFFECT"):
         taint(text)

@@ -67,15 +67,15 @@ def test_a_missing_object_is_named_among_others():
 
 
 @pytest.mark.parametrize(
-    ("live", "told"),
+    ("live", "reported"),
     [
         ([], "rules: found 0, wanted 1"),
         ([{**WANTED["rules"][0], "verbs": ["list"]}], 'rules[0].verbs[0]: found "list", wanted "get"'),
         ([{"apiGroups": [""], "verbs": ["get"]}], "rules[0].resources is missing"),
     ],
 )
-def test_the_first_difference_is_told(live, told):
-    assert objects([WANTED], [{**LIVE, "rules": live}])[0].differing() == [f"ClusterRole one, {told}"]
+def test_the_first_difference_is_reported(live, reported):
+    assert objects([WANTED], [{**LIVE, "rules": live}])[0].differing() == [f"ClusterRole one, {reported}"]
 
 
 def test_the_same_name_in_another_namespace_is_another_object():
@@ -138,14 +138,14 @@ def test_an_api_that_does_not_answer_is_no_failure_where_only_one_that_does_is_a
     assert (report["changed"], report["differing"]) == (False, []) if only else "refused" in report["msg"]
 
 
-def test_what_a_secret_holds_is_not_told():
+def test_what_a_secret_holds_is_not_reported():
     given, _ = objects(
         [thing("Secret", "s", data={"key": "bmV3"})], [thing("Secret", "s", data={"key": "b2xk"})]
     )
     assert given.differing() == ["Secret ava-system/s, its data differ"]
 
 
-def test_what_anything_else_holds_is_told():
+def test_what_anything_else_holds_is_reported():
     given, _ = objects([thing("ConfigMap", "c", data={"a": "1"})], [thing("ConfigMap", "c", data={"a": "2"})])
     assert given.differing() == ['ConfigMap ava-system/c, data.a: found "2", wanted "1"']
 
@@ -158,7 +158,7 @@ def test_objects_with_the_label_that_the_manifest_has_not_are_to_go():
     assert ["get", "jobs,deployments", "-n", "ava-system", "-l", "app=ava", "-o", "json"] in cluster.asked
 
 
-def test_nothing_is_removed_where_nothing_is_said_of_it():
+def test_nothing_is_removed_where_nothing_is_shown_of_it():
     given, cluster = objects([thing("Job", "new")], [], labelled=[thing("Job", "old")])
     assert given.stale() == []
     assert cluster.asked == []
@@ -179,7 +179,7 @@ def test_bindings_are_looked_for_in_all_namespaces():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "told"),
+    ("wanted", "found", "reported"),
     [
         ({"a": {}}, {}, None),
         ({"a": 1}, {"a": 1, "b": 2}, None),
@@ -187,5 +187,5 @@ def test_bindings_are_looked_for_in_all_namespaces():
         ({"a": {"b": 1}}, {"a": {}}, "a.b is missing"),
     ],
 )
-def test_the_first_difference_is_named(wanted, found, told):
-    assert difference(wanted, found) == told
+def test_the_first_difference_is_named(wanted, found, reported):
+    assert difference(wanted, found) == reported

@@ -6,7 +6,7 @@ import pytest
 from ansible.module_utils.avadm_image import ImageError
 from avadm_registry_image import Registry, ensure
 
-from tests.unit.fakes.made import tar
+from tests.unit.fakes.builders import tar
 
 NAME = "avadm/base:12"
 
@@ -57,7 +57,7 @@ def test_a_registry_that_refuses_is_not_one_without_the_image(archive):
         put(Skopeo(trouble="tls: certificate required"), archive)
 
 
-def test_another_image_than_was_put_is_told(archive):
+def test_another_image_than_was_put_is_reported(archive):
     with pytest.raises(ImageError, match="keeps avadm/base:12 as sha256:x, wanted sha256:abc"):
         put(Skopeo(keeps="sha256:x"), archive)
 

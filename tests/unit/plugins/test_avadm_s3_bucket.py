@@ -21,7 +21,7 @@ class Store:
         self.asked.append(f"{method} {''.join('?' + k for k in query)}".strip())
         if self.down:
             self.down -= 1
-            raise S3Error("nobody there")
+            raise S3Error("no server there")
         name = bucket["name"]
         if name in self.foreign:
             return 403, "<Code>AccessDenied</Code>"
@@ -86,7 +86,7 @@ def test_a_missing_bucket_is_made_with_the_place_where_one_is_named():
     assert b"<LocationConstraint>z0</LocationConstraint>" in store.body
 
 
-def test_somebody_elses_bucket_is_an_error_that_says_so():
+def test_another_user_s_bucket_is_an_error_that_says_so():
     store = Store()
     store.foreign.add("data")
     with pytest.raises(S3Error, match="belongs to somebody else"):
@@ -99,7 +99,7 @@ def test_it_waits_for_a_store_that_starts_and_not_for_ever():
     store.down = 3
     assert run(store, timeout=10) == []
     store.down = 50
-    with pytest.raises(S3Error, match="nobody there"):
+    with pytest.raises(S3Error, match="no server there"):
         run(store, timeout=10)
 
 

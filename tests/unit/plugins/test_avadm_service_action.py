@@ -147,10 +147,10 @@ def test_a_task_of_a_role_has_its_files_templates_and_service_on_the_node(tmp_pa
     shown = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nExecMainStartTimestampMonotonic=0"
     monkeypatch.setenv("AVADM_STRATEGY", strategy)
     env = environment(PlaybookRun("x", tmp_path, tmp_path, ()), Path(sys.executable))
-    env |= stub(tmp_path / "bin/systemctl", f"[ $1 = show ] && echo '{shown}' || echo $* >> {tmp_path}/told")
+    env |= stub(tmp_path / "bin/systemctl", f"[ $1 = show ] && echo '{shown}' || echo $* >> {tmp_path}/calls")
     done = play(tmp_path, {"ansible.builtin.import_role": {"name": "r"}}, env=env, word="said")
     assert "changed=1" in done.stdout, done.stdout
     assert (out / "plain").read_text() == "plain {{ no template }}\n"
     assert (out / "main").read_text() == '["more"]\nsaid Ansible managed\n\n'
     assert (out / "a.json").read_text() == '{\n    "b": 1\n}\n'
-    assert (tmp_path / "told").read_text() == "restart x.service\n"
+    assert (tmp_path / "calls").read_text() == "restart x.service\n"

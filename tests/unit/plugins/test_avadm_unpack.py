@@ -5,7 +5,7 @@ import tarfile
 import avadm_unpack as unpack
 import pytest
 
-from tests.unit.fakes.made import tar
+from tests.unit.fakes.builders import tar
 
 
 def test_the_folder_is_what_the_archive_holds_and_nothing_else(tmp_path):

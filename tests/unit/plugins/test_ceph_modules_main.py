@@ -1,4 +1,4 @@
-"""The ceph modules as programs, on a machine that has no ceph: dry runs, and what is said where keys pass."""
+"""The ceph modules as programs, on a machine that has no ceph: dry runs, and what is stated where keys pass."""
 
 import json
 import pwd

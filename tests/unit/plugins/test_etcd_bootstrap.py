@@ -9,7 +9,7 @@ from ansible.module_utils import avadm_bootstrap_mark as marks
 from ansible.module_utils import avadm_etcd_bootstrap as bootstrap_module
 from ansible.module_utils.avadm_etcd import Cluster, MemberError
 
-from tests.unit.fakes.made import Signer, https
+from tests.unit.fakes.builders import Signer, https
 from tests.unit.plugins.test_avadm_etcd_member import (
     THREE,
     Etcd,
@@ -37,20 +37,22 @@ def mark(tmp_path, identity=OURS):
         (Etcd(*THREE), {}),
         (Etcd(seen(1), {"ID": 3, "name": "m3", "peerURLs": [peer(3)]}), {}),
     ],
-    ids=["nobody answers", "alone", "all answer", "never seen at work"],
+    ids=["no server answers", "alone", "all answer", "never seen at work"],
 )
-def test_a_member_that_was_founded_and_has_no_data_is_refused_whoever_answers(tmp_path, etcd, first, by):
-    ledger = {"ledger": {"m3": OURS}, "a ledger without marks": {"m3": "done"}}.get(by, {})
-    if "mark" in by and not ledger:
+def test_a_member_that_was_bootstrapped_and_has_no_data_is_refused_any_user_who_answers(
+    tmp_path, etcd, first, by
+):
+    recorded = {"ledger": {"m3": OURS}, "a ledger without marks": {"m3": "done"}}.get(by, {})
+    if "mark" in by and not recorded:
         mark(tmp_path)
     if "read" in by:
         (tmp_path / "founded/etcd.json").write_text("")
     given = {"first": first} if first else {}
     why = r"disk is mounted.*--replace m3.*restore a snapshot"
-    refused(tmp_path, etcd, why, bootstrapped=ledger, **given)
+    refused(tmp_path, etcd, why, bootstrapped=recorded, **given)
 
 
-def test_a_new_member_founds_nothing_where_others_were_founded_and_are_away(tmp_path):
+def test_a_new_member_bootstraps_nothing_where_others_were_bootstrapped_and_are_away(tmp_path):
     why = r"bootstrapped before \(on m1\).*bring those back"
     refused(tmp_path, Etcd(answers=False), why, bootstrapped={"m1": OURS})
 
@@ -63,11 +65,11 @@ def test_one_that_may_be_replaced_still_needs_the_others(tmp_path):
 
 @pytest.mark.parametrize(("identity", "joins"), [(OURS, True), ("done", True), (OTHER, False)])
 def test_who_was_removed_on_purpose_joins_the_cluster_of_its_mark_alone(tmp_path, identity, joins):
-    etcd, ledger = Etcd(seen(1), seen(2)), {"m3": identity}
+    etcd, recorded = Etcd(seen(1), seen(2)), {"m3": identity}
     if joins:
-        assert ensure(tmp_path, etcd, bootstrapped=ledger) == (True, "joined")
+        assert ensure(tmp_path, etcd, bootstrapped=recorded) == (True, "joined")
     else:
-        refused(tmp_path, etcd, "has lost its data", bootstrapped=ledger)
+        refused(tmp_path, etcd, "has lost its data", bootstrapped=recorded)
 
 
 def test_all_that_was_lost_can_be_given_up_by_name(tmp_path):
@@ -84,17 +86,17 @@ def test_a_first_installation_that_was_cut_off_goes_on(tmp_path):
     assert bootstrap(tmp_path)["ETCD_INITIAL_CLUSTER_STATE"] == "new"
 
 
-def test_members_at_work_that_answer_no_client_are_not_nobody(tmp_path):
+def test_members_at_work_that_answer_no_client_are_not_no_one(tmp_path):
     at_work = [FIRST, {**FIRST, "clientURLs": ["https://10.0.0.1:2379"]}]
     why = "m1 is a member of one that has been at work"
     refused(tmp_path, Etcd(answers=False), why, ask=lambda url, files: at_work)
 
 
-def test_a_port_of_which_nothing_is_known_is_not_nobody(tmp_path):
+def test_a_port_of_which_nothing_is_known_is_not_no_one(tmp_path):
     def ask(url, files):
         raise MemberError(f"{url}: timed out")
 
-    refused(tmp_path, Etcd(answers=False), r"cannot be told whether m1 .*timed out.*Remedy", ask=ask)
+    refused(tmp_path, Etcd(answers=False), r"it is unknown whether m1 .*timed out.*Remedy", ask=ask)
 
 
 def written(folder, name):
@@ -123,7 +125,7 @@ def test_another_address_is_no_answer(port):
         bootstrap_module.peers(port[0].replace("127.0.0.1", "localhost"), port[1])
 
 
-def test_a_silent_port_is_no_answer_and_a_closed_one_is_nobody(port):
+def test_a_silent_port_is_no_answer_and_a_closed_one_is_no_one(port):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(MemberError, match="timed out"):

@@ -95,7 +95,7 @@ def test_what_python_2_reads_is_not_taken_for_younger():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
-def test_it_is_ascii_for_python_2_takes_no_other_byte_without_being_told_the_encoding(path):
+def test_it_is_ascii_for_python_2_takes_no_other_byte_without_being_reported_the_encoding(path):
     found = [(n, line) for n, line in enumerate(path.read_text().splitlines(), 1) if not line.isascii()]
     assert found == []
 

@@ -136,7 +136,7 @@ def _many(kind, folder):
 @pytest.mark.parametrize(
     "kind", ["repositories", "manifests", "tags", "layers", "manifest bytes", "deleted manifests"]
 )
-def test_nobody_keeps_others_waiting_by_how_much_they_have(folder, monkeypatch, kind):
+def test_no_one_keeps_others_waiting_by_how_much_they_have(folder, monkeypatch, kind):
     for name in ("REPOSITORIES", "MANIFESTS", "TAGS", "LAYERS"):
         monkeypatch.setattr(account, name, 5)
     monkeypatch.setattr(account, "MANIFEST_BYTES", 1000)
@@ -168,14 +168,14 @@ def test_an_owner_is_a_name_and_no_path(name, good):
     assert is_owner(name) is good
 
 
-def test_ones_own_limit_goes_before_everybodys():
+def test_ones_own_limit_goes_before_all_users():
     limits = {"users": 5, "groups": None, "users/zoe": None, "groups/big": 0}
     owners = ("users/ann", "users/zoe", "groups/any", "groups/big")
     assert [limit(owner, limits) for owner in owners] == [5, None, None, 0]
     assert limit("users/ann", {}) is None
 
 
-def test_who_sends_too_much_is_cut_and_nobody_else(folder):
+def test_who_sends_too_much_is_cut_and_no_other_user(folder):
     mine, theirs = folder.upload("users/ann/a", "u1", 600), folder.upload("users/ben/a", "u2", 400)
     messages = []
     with (mine / "data").open("ab") as sending:
@@ -194,7 +194,7 @@ def test_who_sends_too_much_is_cut_and_nobody_else(folder):
     with (moved / "data").open("ab") as sending:
         sending.write(b"z" * 100)
         sending.flush()
-        # Whoever waits a day before they continue finds it no less empty.
+        # Anyone who waits a day before they continue finds it no less empty.
         cut.empty(str(folder.root), later)
         assert (moved / "data").stat().st_size == 0
     cut.empty(str(folder.root), later)
@@ -223,7 +223,7 @@ def test_within_the_space_nothing_is_touched(folder):
     assert path.exists()
 
 
-def test_where_there_is_no_room_everybodys_uploads_are_cut(folder):
+def test_where_there_is_no_room_all_users_uploads_are_cut(folder):
     paths = [folder.upload("users/ann/a", "u1", 5), folder.upload("groups/vision/a", "u2", 5)]
     messages = []
     assert cut.room(str(folder.root), 0)
@@ -278,12 +278,12 @@ def test_a_collection_is_due_for_much_or_for_who_waits(folder):
 
 
 def test_who_asks_again_and_again_takes_a_part_of_a_processor_at_most(folder, monkeypatch):
-    """A count of 0.2 s of processor time is told again for 0.4 s."""
+    """A count of 0.2 s of processor time is reported again for 0.4 s."""
     now, counts = [100.0], []
     monkeypatch.setattr(serve.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(serve.time, "process_time", lambda: now[0] + 0.2 * len(counts))
     monkeypatch.setattr(serve, "answer", lambda *_: counts.append(0) or {"count": len(counts)})
-    report = serve.handler(folder.storage, {}, 0, "registry:ava").told
+    report = serve.handler(folder.storage, {}, 0, "registry:ava").usage_of
     for after, count in ((0, 1), (0.3, 1), (0.5, 2), (0.6, 2)):
         now[0] = 100.0 + after
         assert report("users/ann")["count"] == count

@@ -53,8 +53,8 @@ def met(error: Exception, node: Target = NODE) -> Reason:
             "/usr/bin/python3 on the node gave no facts: exit 1",
             "no answer",
         ),
-        ("n1 (10.0.0.1) said nothing", "the node said nothing", "no answer"),
-        ("n1 ([10.0.0.1]:2222) said nothing", "the node said nothing", "no answer"),
+        ("n1 (10.0.0.1) did not reply", "the node did not reply", "no answer"),
+        ("n1 ([10.0.0.1]:2222) did not reply", "the node did not reply", "no answer"),
     ],
 )
 def test_the_same_trouble_is_the_same_sentence(reason: str, what: str, found: str) -> None:
@@ -100,7 +100,7 @@ def test_fingerprints_are_what_was_found() -> None:
         ("root", 1, "sudo: a password is required", False),
     ],
 )
-def test_sudo_that_refuses_is_told_from_a_command_that_fails(
+def test_sudo_that_refuses_is_reported_from_a_command_that_fails(
     user: str, rc: int, stderr: str, refused: bool
 ) -> None:
     assert (refused_root(user, Output(rc, b"", stderr.encode())) is not None) is refused

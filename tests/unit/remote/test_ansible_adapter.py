@@ -89,7 +89,7 @@ def test_a_playbook_runs_with_limit_vault_and_redacted_events(tmp_path):
     (stats,) = [e.stats for e in events if e.kind is Kind.STATS]
     assert set(stats) == {"n1", "n2"}
     assert SECRET not in repr(events)
-    # ansible-runner's own files, which nobody redacts, are gone.
+    # ansible-runner's own files, which no one redacts, are gone.
     assert private_folders() == before
 
 

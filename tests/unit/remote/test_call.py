@@ -90,7 +90,7 @@ def test_a_module_is_compiled_only_where_it_is_imported(monkeypatch):
         import sent_b  # noqa: F401
 
 
-def test_what_a_function_raises_is_told_by_its_last_words():
+def test_what_a_function_raises_is_reported_by_its_last_words():
     answers = ask(Here(), sys.executable, lock.do, {"a": {"verb": "show"}})
     assert (answers["a"].value, answers["a"].why) == (None, "KeyError: 'folder'")
 
@@ -141,7 +141,7 @@ def test_an_answer_that_would_fill_the_memory_is_refused(monkeypatch):
     assert answer(nodes.answer("a", "", bomb), mapping).why == asking.NO_ANSWER
 
 
-def test_each_node_gets_its_own_and_answers_are_told_as_they_come():
+def test_each_node_gets_its_own_and_answers_are_reported_as_they_come():
     reports = []
     given = {name: {**QUIET, "folder": f"/{name}"} for name in ("a", "b", "c")}
     seen = {}
@@ -151,7 +151,7 @@ def test_each_node_gets_its_own_and_answers_are_told_as_they_come():
             seen[node] = nodes.given(stdin)
             return super().run(node, command, timeout=timeout, stdin=stdin)
 
-    found = ask(Kept(), sys.executable, lock.do, given, told=lambda *about: reports.append(about))
+    found = ask(Kept(), sys.executable, lock.do, given, progress=lambda *about: reports.append(about))
     assert list(found) == ["a", "b", "c"]
     assert seen == given
     assert sorted(name for name, _, _ in reports) == ["a", "b", "c"]

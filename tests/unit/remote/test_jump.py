@@ -1,4 +1,4 @@
-"""JumpHost: one connection to it for all nodes; what it cannot do is said once and of the right machine."""
+"""JumpHost: one connection to it for all nodes; what it cannot do is stated once and of the right machine."""
 
 import os
 import re
@@ -39,7 +39,7 @@ class Bastion(Server):
         return paramiko.OPEN_SUCCEEDED
 
     def near(self, chanid):
-        """Return the channel of this number; whoever asks may be given another's, which is kept for them."""
+        """Return the channel of this number; anyone who asks may be given another's, which is kept for them."""
         for _ in range(100):
             with self.accepting:
                 if chanid not in self.accepted and (one := self.transports[-1].accept(0.1)):
@@ -112,7 +112,7 @@ def test_another_host_key_of_the_jump_host_stops_everything(room, tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["forbidden", "node gone"])
-def test_what_the_jump_host_cannot_reach_is_said_of_that_node(room, fault):
+def test_what_the_jump_host_cannot_reach_is_shown_of_that_node(room, fault):
     fleet, bastion, _way, targets = room
     if fault == "forbidden":
         bastion.forwards = False

@@ -1,4 +1,4 @@
-"""The controller's key file: of use, or told why not, once and before any node is asked."""
+"""The controller's key file: of use, or reported why not, once and before any node is asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from avadm.site.load import examine
 from tests.unit.remote.sshserver import new_key
 from tests.unit.site.corpus import BASE
 
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def another_user() -> Iterator[None]:
     """Act as a user who owns nothing, where we are root, to whom all files are open."""
     root = os.geteuid() == 0
     if root:
-        os.seteuid(NOBODY)
+        os.seteuid(UNPRIVILEGED)
     try:
         yield
     finally:
@@ -33,7 +33,7 @@ def another_user() -> Iterator[None]:
             os.seteuid(0)
 
 
-def told(path: Path) -> tuple[str, str]:
+def check_of(path: Path) -> tuple[str, str]:
     with pytest.raises(AvadmError) as raised:
         usable(path)
     (finding,) = raised.value.findings
@@ -76,7 +76,7 @@ def public(path: Path) -> None:
 def test_a_key_of_no_use(tmp_path: Path, make: Callable[[Path], object], found: str) -> None:
     path = tmp_path / "id"
     make(path)
-    check, reply = told(path)
+    check, reply = check_of(path)
     assert check == "controller-key"
     assert reply.startswith(found)
 
@@ -84,7 +84,7 @@ def test_a_key_of_no_use(tmp_path: Path, make: Callable[[Path], object], found: 
 def test_a_key_that_others_can_read_is_refused_as_ssh_does(tmp_path: Path) -> None:
     new_key(tmp_path / "id")
     (tmp_path / "id").chmod(0o640)
-    assert told(tmp_path / "id") == ("controller-key-open", "mode 0640")
+    assert check_of(tmp_path / "id") == ("controller-key-open", "mode 0640")
 
 
 def test_a_good_key_is_read(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_files_that_this_user_may_not_read() -> None:
         for path in ("id", "site.yml"):
             (folder / path).chmod(0)
         with another_user():
-            assert told(folder / "id") == ("controller-key", "not readable by this user")
+            assert check_of(folder / "id") == ("controller-key", "not readable by this user")
             with pytest.raises(AvadmError) as raised:
                 examine(folder / "site.yml")
         (finding,) = raised.value.findings

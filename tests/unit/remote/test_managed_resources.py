@@ -1,4 +1,4 @@
-"""What tasks stand for, and that the roles have no task that nobody could prove without saying so."""
+"""What tasks stand for, and that the roles have no task that cannot be checked without being listed."""
 
 import re
 from functools import cache
@@ -128,7 +128,7 @@ CHECKING |= {"avadm_ask", "avadm_ceph_wait", "avadm_private_mounts"}
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_a_task_asks_a_program_sets_nothing_and_verifying_changes_nothing(path):
-    """A command with `changed_when: false` that sets something is proven by nobody."""
+    """A command with `changed_when: false` that sets something cannot be checked."""
     for task, names in tasks(path):
         assert not {"shell", "script"} & names, task["name"]
         if path.endswith("/verify.yml"):

@@ -44,18 +44,18 @@ HEX = os.urandom(1 << 20).hex().encode() * 2
 
 
 @pytest.mark.parametrize(
-    ("command", "stdin", "said"),
+    ("command", "stdin", "output"),
     [
         ("cat; echo done", None, "done\n"),
         (f"printf %s {shlex.quote(ODD)}", None, ODD),
         ("cat", HEX, HEX.decode()),
         ("exit 0", b"x" * 5_000_000, ""),
     ],
-    ids=["without stdin it sees its end", "odd characters", "big stdin, echoed", "stdin that nobody reads"],
+    ids=["without stdin it sees its end", "odd characters", "big stdin, echoed", "stdin that is not read"],
 )
-def test_what_goes_in_and_out(fleet, command, stdin, said):
+def test_what_goes_in_and_out(fleet, command, stdin, output):
     result = fleet.run("n1", command, stdin=stdin, timeout=60)
-    assert (result.rc, result.stdout) == (0, said)
+    assert (result.rc, result.stdout) == (0, output)
 
 
 def test_big_outputs_on_both_streams_do_not_deadlock(fleet):
@@ -144,13 +144,13 @@ def test_missing_key_file_says_what_to_do(tmp_path, server, pinned, reach):
         assert "avadm bootstrap" in fleet.run("n1", "true").error
 
 
-def test_dead_kept_connection_is_made_anew(fleet, server):
+def test_dead_kept_connection_is_made_again(fleet, server):
     assert fleet.run("n1", "true").ok
     server.drop_connections()
     assert fleet.run("n1", "echo again").stdout == "again\n"
 
 
-def test_a_refused_channel_is_tried_again_and_cuts_nobody_off(fleet, server):
+def test_a_refused_channel_is_tried_again_and_cuts_no_one_off(fleet, server):
     server.sessions = 1
     with ThreadPoolExecutor(3) as pool:
         done = list(pool.map(lambda n: fleet.run("n1", f"sleep 0.5; echo {n}", timeout=20), range(3)))
@@ -160,7 +160,7 @@ def test_a_refused_channel_is_tried_again_and_cuts_nobody_off(fleet, server):
 
 
 def test_of_two_channels_refused_at_once_neither_ends_the_connection(fleet, server, monkeypatch):
-    """paramiko has one place for the exception of all threads: whoever comes second finds none there."""
+    """paramiko has one place for the exception of all threads: anyone who comes second finds none there."""
     assert fleet.run("n1", "true").ok
     refusals = iter([paramiko.SSHException("Unable to open channel.")])
     opened = paramiko.Transport.open_session
@@ -175,7 +175,7 @@ def test_of_two_channels_refused_at_once_neither_ends_the_connection(fleet, serv
     assert len(server.transports) == 1
 
 
-def test_a_node_that_opens_no_channel_at_all_is_told(fleet, server, monkeypatch):
+def test_a_node_that_opens_no_channel_at_all_is_reported(fleet, server, monkeypatch):
     monkeypatch.setattr("avadm.remote.ssh.PATIENCE", 0.5)
     server.sessions = 0
     assert "MaxSessions" in fleet.run("n1", "true", timeout=0.1).error

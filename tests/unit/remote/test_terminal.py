@@ -13,11 +13,11 @@ class Slow:
     """Takes its time for each piece that is read, as a handler of events does on a busy machine."""
 
     def __init__(self):
-        self.said = b""
+        self.output = b""
 
     def write(self, piece):
         time.sleep(0.05)
-        self.said += piece
+        self.output += piece
 
     def flush(self):
         pass
@@ -36,7 +36,7 @@ def test_the_last_words_are_read_whole_and_the_exit_status_is_kept():
     child = ended(terminal.PatientSpawn)
     child.expect(pexpect.EOF, timeout=0.1)
     child.close()
-    assert child.logfile_read.said.count(b"x") == 2000
+    assert child.logfile_read.output.count(b"x") == 2000
     assert child.exitstatus == 3
 
 

@@ -7,7 +7,7 @@ from avadm.remote.redact import Redactor
 from avadm.remote.translate import TAIL, translate
 
 
-def told(event: str, res: dict[str, Any] | None = None, stdout: str = "", **data: object) -> Event | None:
+def event_of(event: str, res: dict[str, Any] | None = None, stdout: str = "", **data: object) -> Event | None:
     body = {"host": "n1", "role": "base", "task": "Do it", "duration": 1.23456, "res": res, **data}
     return translate(
         {"event": event, "event_data": body, "stdout": stdout}, "base", Redactor(["s3cret-value"]), 5.0
@@ -27,7 +27,7 @@ def told(event: str, res: dict[str, Any] | None = None, stdout: str = "", **data
     ],
 )
 def test_results_become_their_kind(name: str, res: Any, more: dict[str, Any], kind: Kind) -> None:
-    event = told(name, res, **more)
+    event = event_of(name, res, **more)
     assert event is not None
     assert (event.kind, event.host, event.task, event.seconds) == (kind, "n1", "base : Do it", 1.235)
 
@@ -53,35 +53,35 @@ def test_results_become_their_kind(name: str, res: Any, more: dict[str, Any], ki
     ],
 )
 def test_the_message_says_what_went_wrong(res: dict[str, Any], message: str) -> None:
-    event = told("runner_on_failed", res)
+    event = event_of("runner_on_failed", res)
     assert event is not None
     assert event.message == message
 
 
 def test_every_text_is_redacted_before_it_is_cut() -> None:
     long = "s3cret-value" + "x" * (TAIL - 5)
-    event = told("runner_on_failed", {"msg": "is s3cret-value", "stdout": long, "stderr": "s3cret-value"})
+    event = event_of("runner_on_failed", {"msg": "is s3cret-value", "stdout": long, "stderr": "s3cret-value"})
     assert event is not None
     assert "cret-value" not in repr(event)
     assert len(event.stdout) <= TAIL
 
 
 def test_stats_are_per_host() -> None:
-    event = told("playbook_on_stats", processed={"a": 1, "b": 1}, ok={"a": 2}, dark={"b": 1}, failures={})
+    event = event_of("playbook_on_stats", processed={"a": 1, "b": 1}, ok={"a": 2}, dark={"b": 1}, failures={})
     assert event is not None
     assert event.stats["a"]["ok"] == 2
     assert event.stats["b"]["unreachable"] == 1
 
 
 def test_lines_outside_of_events_are_kept_without_colours() -> None:
-    event = told("verbose", stdout="\x1b[0;31mERROR! no such role\x1b[0m")
+    event = event_of("verbose", stdout="\x1b[0;31mERROR! no such role\x1b[0m")
     assert event is not None
     assert (event.kind, event.message) == (Kind.LOG, "ERROR! no such role")
-    assert told("verbose", stdout="  \n") is None
-    assert told("playbook_on_include") is None
+    assert event_of("verbose", stdout="  \n") is None
+    assert event_of("playbook_on_include") is None
 
 
 def test_an_event_survives_json() -> None:
-    event = told("runner_on_failed", {"msg": "x", "stderr": "y"})
+    event = event_of("runner_on_failed", {"msg": "x", "stderr": "y"})
     assert event is not None
     assert Event.from_dict(event.as_dict()) == event

@@ -1,4 +1,4 @@
-"""Users confirm their addresses exactly where the operator's settings have a mail server, whoever set it."""
+"""Users confirm their addresses exactly where the operator's settings have a mail server."""
 
 from pathlib import Path
 

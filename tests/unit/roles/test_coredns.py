@@ -38,5 +38,5 @@ def test_the_site_s_domain_has_servers_of_its_own(site, upstream, asked, others)
     found = zones(coredns_site_servers=site, coredns_upstream=upstream)
     assert re.findall(r"forward \. (.*)", found["demo.test"]) == ([asked] if asked else [])
     assert re.findall(r"forward \. (.*)", found["."]) == ([others] if others else [])
-    # With nobody to ask, what is not in the list does not exist; without a zone it would be a failure (SERVFAIL).
+    # With no one to ask, what is not in the list does not exist; without a zone it would be a failure (SERVFAIL).
     assert ("file /etc/coredns/zone demo.test" in found["demo.test"]) == (not asked)

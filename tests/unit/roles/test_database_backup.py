@@ -1,4 +1,4 @@
-"""avadm_node/agents/database: when a backup is due, what is told, what a verification calls wrong, what a restore refuses."""
+"""avadm_node/agents/database: when a backup is due, what is reported, what a verification calls wrong, what a restore refuses."""
 
 import json
 from pathlib import Path
@@ -70,14 +70,14 @@ def test_a_full_one_is_made_once_a_week(backups, kind):
 class Node:
     """A node's programs: what each says, by the words that it is called with."""
 
-    def __init__(self, **said):
-        self.said, self.asked, self.sent = said, [], []
+    def __init__(self, **answers):
+        self.answers, self.asked, self.sent = answers, [], []
 
     def __call__(self, argv, timeout, stdin=None, user=None):
         line = " ".join(argv)
         self.asked.append((user, line))
         self.sent.append(stdin)
-        for words, answer in self.said.items():
+        for words, answer in self.answers.items():
             if words in line or words in (stdin or ""):
                 return answer if isinstance(answer, tuple) else (0, answer, "")
         return 0, "", ""
@@ -91,8 +91,8 @@ def place(tmp_path, monkeypatch):
         "heartbeat_s": "300",
     }  # fmt: skip
 
-    def call(role="primary", **said):
-        node = Node(**said)
+    def call(role="primary", **answers):
+        node = Node(**answers)
         one = Place(settings, node)
         monkeypatch.setattr(Place, "role", lambda self: role)
         one.node = node
@@ -105,7 +105,7 @@ def info(*backups, code=0):
     return json.dumps([{"status": {"code": code, "message": "missing stanza path"}, "backup": list(backups)}])
 
 
-def told(folder):
+def read_metrics(folder):
     lines = (folder / "avadm-database.prom").read_text().splitlines()
     return {
         line.split()[0][len("avadm_database_") :]: int(line.split()[1]) for line in lines if line[0] != "#"
@@ -115,26 +115,26 @@ def told(folder):
 def test_the_primary_tells_how_archive_and_backups_do(place, tmp_path):
     one = place(info=info(made(11 * 3600)), pg_stat_archiver=f"{NOW - 9}|1|5|2\n")
     assert look.look(one, NOW) == "the last one is of yesterday"
-    reply = told(tmp_path)
+    reply = read_metrics(tmp_path)
     assert (reply["archive_failing"], reply["archive_waiting_bytes"]) == (1, 5 << 24)
     assert (reply["backup_timestamp_seconds"], reply["backups"]) == (NOW - 11 * 3600 + 5, 1)
     assert (reply["repository_answers"], reply["backup_failed"], reply["archive_dropped"]) == (1, 0, 0)
     assert any("avadm.heartbeat" in (text or "") for text in one.node.sent)
 
 
-def test_a_repository_that_does_not_answer_is_told_and_nothing_is_due(place, tmp_path):
+def test_a_repository_that_does_not_answer_is_reported_and_nothing_is_due(place, tmp_path):
     one = place(info=(103, "", "unable to connect"), pg_stat_archiver=f"{NOW}|0|0|2\n")
     words = []
     assert look.look(one, NOW, words.append) == ""
-    assert told(tmp_path)["repository_answers"] == 0
+    assert read_metrics(tmp_path)["repository_answers"] == 0
     assert "unable to connect" in words[0]
 
 
-def test_a_standby_tells_of_its_own_and_asks_nobody(place, tmp_path):
+def test_a_standby_tells_of_its_own_and_asks_no_one(place, tmp_path):
     one = place("standby")
     one.remember("verify", {"good": False, "good_at": NOW - DAY, "seconds": 7})
     assert look.look(one, NOW) == ""
-    assert told(tmp_path) == {
+    assert read_metrics(tmp_path) == {
         "looked_timestamp_seconds": NOW, "verified_timestamp_seconds": NOW - DAY, "verify_failed": 1, "verify_seconds": 7,
     }  # fmt: skip
     assert one.node.asked == []
@@ -149,7 +149,7 @@ def test_a_backup_that_is_cut_off_counts_as_one_that_failed(place):
         backup.make(place("standby"))
 
 
-def test_nobody_makes_two_backups_at_once(place):
+def test_no_one_makes_two_backups_at_once(place):
     one = place()
     with one.alone("backup"), pytest.raises(BackupError, match="another backup is at work"):
         backup.make(one)
@@ -172,7 +172,7 @@ LIVING = {
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "answers"),
     [
         ({}, []),
         ({"ava": {"rows": {"public.runs": 2600, "public.charges": 4600}, "revision": ["0004"]}}, []),
@@ -185,14 +185,14 @@ LIVING = {
         ({"ava": None}, ["the database ava is missing"]),
     ],
 )
-def test_what_was_restored_is_held_against_the_living(change, said):
+def test_what_was_restored_is_held_against_the_living(change, answers):
     restored = {name: value for name, value in {**LIVING, **change}.items() if value is not None}
     wrong = verify.compared(restored, LIVING)
-    assert len(wrong) == len(said)
-    assert all(words in line for words, line in zip(said, wrong, strict=True))
+    assert len(wrong) == len(answers)
+    assert all(words in line for words, line in zip(answers, wrong, strict=True))
 
 
-def test_a_disk_without_room_is_said_before_anything_is_written(place, tmp_path):
+def test_a_disk_without_room_is_shown_before_anything_is_written(place, tmp_path):
     large = made(100, info={"size": 1 << 60, "repository": {}})
     one = place("standby", info=info(large))
     assert verify.verify(one, say=lambda line: None)["wrong"][0].startswith(f"{tmp_path} has ")
@@ -252,7 +252,7 @@ def test_nothing_is_put_in_place_while_a_server_runs(place, tmp_path, monkeypatc
         restore.finish(place(""))
 
 
-def test_a_site_without_backups_is_told_so(tmp_path):
+def test_a_site_without_backups_is_informed(tmp_path):
     with pytest.raises(BackupError, match="this site has no backups"):
         settled(str(tmp_path / "nothing.json"))
 

@@ -94,7 +94,7 @@ def test_without_a_proxy_there_is_no_drop_in():
 
 
 @pytest.mark.parametrize(
-    ("proxy", "said", "wrong"),
+    ("proxy", "reported", "wrong"),
     [
         ("", {"HttpProxy": "http://by-hand:1"}, False),
         ("http://p:1", {"HttpProxy": "http://p:1", "HttpsProxy": "http://p:1", "NoProxy": "a,b"}, False),
@@ -102,11 +102,11 @@ def test_without_a_proxy_there_is_no_drop_in():
         ("http://p:1", {"HttpProxy": "", "HttpsProxy": "", "NoProxy": ""}, True),
     ],
 )
-def test_a_docker_that_runs_with_another_proxy_fails_the_role(proxy, said, wrong):
+def test_a_docker_that_runs_with_another_proxy_fails_the_role(proxy, reported, wrong):
     (step,) = [one for one in read("docker", "tasks/verify.yml") if "_docker_wrong" in str(one["vars"])]
     running = {
         "Driver": "overlay2", "CgroupDriver": "cgroupfs", "LoggingDriver": "json-file",
-        "LiveRestoreEnabled": True, "DefaultRuntime": "runc", **said,
+        "LiveRestoreEnabled": True, "DefaultRuntime": "runc", **reported,
     }  # fmt: skip
     have = variables("docker") | {"docker_proxy": proxy, "docker_no_proxy": ["a", "b"]} | step["vars"]
     have["_docker_info"] = {"rc": 0, "stdout": json.dumps(running)}

@@ -78,7 +78,7 @@ class Room:
         asked = words or ("put", "k1", str(self.folder), "3", str(self.metrics))
         return sh(sys.executable, SOURCE, *asked, env=env)
 
-    def told(self):
+    def copy_metrics(self):
         """Return when the newest copy was taken, and whether something failed."""
         lines = (self.metrics / "avadm-etcd-copy.prom").read_text().splitlines()
         assert [p.name for p in self.metrics.iterdir()] == ["avadm-etcd-copy.prom"]
@@ -108,24 +108,26 @@ def test_what_is_missing_is_brought_the_newest_first_and_the_old_go(room):
     room.here(NAMES[3])
     assert brought(room.run()) == [f"k1/{NAMES[3]}"]
     assert room.there() == [*(f"k1/{name}" for name in NAMES[1:]), f"k2/{NAMES[0]}"]
-    assert room.told() == (AT[3], 0)
+    assert room.copy_metrics() == (AT[3], 0)
 
 
-def test_a_store_that_does_not_answer_is_told_and_the_copies_are_only_late(room):
+def test_a_store_that_does_not_answer_is_reported_and_the_copies_are_only_late(room):
     room.here(*NAMES[:2])
     room.bucket.rmdir()
     for _ in range(2):
         done = room.run()
-        assert (done.returncode, room.told()) == (1, (AT[0], 1)), "none there: as old as the oldest here"
+        assert (done.returncode, room.copy_metrics()) == (1, (AT[0], 1)), (
+            "none there: as old as the oldest here"
+        )
         assert "OSError: does not answer" in done.stderr
         assert "Remedy" in done.stderr
     room.bucket.mkdir()
     assert room.run().returncode == 0
-    assert room.told() == (AT[1], 0)
+    assert room.copy_metrics() == (AT[1], 0)
     room.here(NAMES[2])
     room.bucket.rename(room.root / "away")
     assert room.run().returncode == 1
-    assert room.told() == (AT[1], 1)
+    assert room.copy_metrics() == (AT[1], 1)
 
 
 def test_one_that_is_not_whole_is_not_brought_and_hides_no_other(room):
@@ -133,7 +135,7 @@ def test_one_that_is_not_whole_is_not_brought_and_hides_no_other(room):
     (room.folder / NAMES[2]).write_bytes(content(NAMES[2])[:-1] + b"x")
     (room.folder / NAMES[1]).write_bytes(b"")
     done = room.run()
-    assert (done.returncode, room.there(), room.told()) == (1, [f"k1/{NAMES[0]}"], (AT[0], 1))
+    assert (done.returncode, room.there(), room.copy_metrics()) == (1, [f"k1/{NAMES[0]}"], (AT[0], 1))
     assert f"{NAMES[2]} is no whole snapshot" in done.stderr
 
 
@@ -144,7 +146,7 @@ def test_where_none_can_be_brought_none_is_removed_and_none_is_called_there(room
     (room.folder / NAMES[0]).unlink()
     room.here(NAMES[3])
     done = room.run(**wrong)
-    assert (done.returncode, room.told()) == (1, (AT[2], 1))
+    assert (done.returncode, room.copy_metrics()) == (1, (AT[2], 1))
     assert set(room.there()) >= {f"k1/{name}" for name in NAMES[:3]}
 
 
@@ -185,7 +187,7 @@ def test_without_settings_library_or_exporter_nothing_is_hidden(room, what):
         assert room.run().returncode == 0
         return
     assert room.run().returncode == 1
-    assert room.told() == (AT[0], 1)
+    assert room.copy_metrics() == (AT[0], 1)
 
 
 def store_files(**more):

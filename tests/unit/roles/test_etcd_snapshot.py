@@ -65,7 +65,7 @@ def test_one_that_is_not_whole_is_not_kept(node, saved):
 
 
 @pytest.mark.parametrize("copied", [False, True])
-def test_a_snapshot_that_is_complete_is_told(node, tmp_path, copied):
+def test_a_snapshot_that_is_complete_is_reported(node, tmp_path, copied):
     run, _ = node
     metrics = tmp_path / "metrics"
     metrics.mkdir()
@@ -80,7 +80,7 @@ def test_a_snapshot_that_is_complete_is_told(node, tmp_path, copied):
     assert -1 <= time.time() - int(found["avadm_etcd_snapshot_timestamp_seconds"]) < 60
 
 
-def test_one_that_fails_is_not_told(node, tmp_path):
+def test_one_that_fails_is_not_reported(node, tmp_path):
     metrics = tmp_path / "metrics"
     metrics.mkdir()
     assert node[0](metrics=metrics, ends=1).returncode != 0

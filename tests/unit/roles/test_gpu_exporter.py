@@ -47,7 +47,7 @@ def served(tmp_path):
     return get
 
 
-def test_each_gpu_is_told_and_what_it_does_not_know_is_left_out(served):
+def test_each_gpu_is_reported_and_what_it_does_not_know_is_left_out(served):
     text = served()
     assert 'dcgm_gpu_utilization{gpu="0",uuid="GPU-aa",node="g1"} 35.0\n' in text
     assert 'dcgm_xid_errors{gpu="0",uuid="GPU-aa",node="g1"} 0\n' in text
@@ -63,7 +63,7 @@ def test_a_driver_that_does_not_answer_is_no_empty_page(served, says, ends):
     assert caught.value.code == 503
 
 
-def test_connections_that_say_nothing_keep_nobody_waiting(served):
+def test_connections_that_say_nothing_keep_no_one_waiting(served):
     assert "dcgm_fb_used" in served(silent=3)
 
 

@@ -13,7 +13,7 @@ WRITTEN = {
     "storage: shared": "makes the folders of users, groups and data sets, and takes uploads; the API has no mount",
     "run: home": "the owner's home",
     "run: group-g1": "a folder that members of the group share",
-    "run: data-1": "a data set to which the run writes (Bound.write), which nobody else has meanwhile",
+    "run: data-1": "a data set to which the run writes (Bound.write), which no other run has meanwhile",
 }
 """Pod and volume to why it is written to."""
 TEMPLATES = ("storage.yml.j2",)

@@ -66,15 +66,15 @@ def watch(state, now):
     return log_watch.Watch(state, now, learning_s=3600, pattern_s=10 * 86400)
 
 
-def test_while_learning_nothing_is_told_and_afterwards_what_is_new():
+def test_while_learning_nothing_is_reported_and_afterwards_what_is_new():
     first = watch({}, 1000)
     first.learn(errors("disk 1 failed"))
     assert first.new() == []
     second = watch(json.loads(json.dumps(first.state())), 1000 + 3601)
     second.learn(errors("disk 2 failed", "net failed"))
     assert [p["pattern"] for p in second.new()] == ["net failed"]
-    later = watch(second.state(), 1000 + 3601 + log_watch.TOLD_S)
-    assert later.new() == [], "told for an hour"
+    later = watch(second.state(), 1000 + 3601 + log_watch.NEW_SECONDS)
+    assert later.new() == [], "reported for an hour"
 
 
 def test_a_pattern_that_was_long_not_seen_is_new_again():
@@ -98,11 +98,11 @@ def test_counts_go_on_from_run_to_run_and_each_moment_is_counted_once():
     assert second.until == 1000 - log_watch.LAG_S, "where the first ended"
 
 
-def test_what_is_told_is_what_the_exporter_reads():
+def test_what_is_reported_is_what_the_exporter_reads():
     one = watch({"since": 0}, 10**6)
     one.count([(("comp1", "kubelet", "warning"), 2)])
     one.learn(errors('say "x" \\ y'))
-    text = log_watch.told(one, {("LogDiskError", "stor1"): 3}, {"read_only": "0"}, True)
+    text = log_watch.metrics_text(one, {("LogDiskError", "stor1"): 3}, {"read_only": "0"}, True)
     assert 'avadm_log_lines_total{component="kubelet",host="comp1",severity="warning"} 2' in text
     new = 'avadm_log_new_pattern{component="kubelet",host="comp1",pattern="say \\"<text>\\" \\\\ y"} 1'
     assert new in text
@@ -114,8 +114,8 @@ def test_what_is_told_is_what_the_exporter_reads():
 def test_many_new_patterns_are_a_number_and_not_a_flood():
     one = watch({"since": 0}, 10**6)
     one.learn(errors(*(f"failed in {word * 3}" for word in "abcdefghijklmnopqrstuvwxyzABCDEF")))
-    text = log_watch.told(one, {}, {}, True)
-    assert text.count("avadm_log_new_pattern{") == log_watch.TOLD
+    text = log_watch.metrics_text(one, {}, {}, True)
+    assert text.count("avadm_log_new_pattern{") == log_watch.MAX_NAMED
     assert "avadm_log_new_patterns 32" in text
 
 

@@ -24,7 +24,7 @@ def test_older_releases_call_the_same_otherwise():
     assert found == {"avadm_objects_user_bytes": 42, "avadm_objects_user_objects": 3}
 
 
-def test_a_user_that_cannot_be_asked_is_left_out_and_the_others_are_told(tmp_path, monkeypatch, capsys):
+def test_a_user_that_cannot_be_asked_is_left_out_and_the_others_are_reported(tmp_path, monkeypatch, capsys):
     def ask(identity, *words):
         assert identity == "rgw.s1"
         if words[2] == "--uid=gone":
@@ -39,5 +39,5 @@ def test_a_user_that_cannot_be_asked_is_left_out_and_the_others_are_told(tmp_pat
     assert "gone" in capsys.readouterr().err
 
 
-def test_without_node_exporter_there_is_nobody_to_tell(tmp_path):
+def test_without_node_exporter_there_is_no_one_to_tell(tmp_path):
     assert usage.main("rgw.s1", str(tmp_path / "absent"), ["ai"]) == 0

@@ -1,4 +1,4 @@
-"""What pods may be (PodSecurityPolicy): who is let use which policy, and that nobody gets the other one by a controller."""
+"""What pods may be (PodSecurityPolicy): who is let use which policy, and that no one gets the other one by a controller."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def users(policy):
     }
 
 
-def test_everybody_may_make_restricted_pods_alone():
+def test_all_users_may_make_restricted_pods_alone():
     assert users("avadm-restricted") == {("system:authenticated", "")}
     assert users("avadm-unrestricted") == {
         ("system:nodes", ""),

@@ -72,7 +72,7 @@ def test_an_annotation_never_leads_out_of_the_pod(notes):
         pod_targets.target(pod(scrape="true", **notes), SERVER)
 
 
-def test_a_pod_without_a_port_is_skipped_and_told_of_once(tmp_path):
+def test_a_pod_without_a_port_is_skipped_and_reported_of_once(tmp_path):
     reports = []
     targets = pod_targets.Targets(str(tmp_path / "pods.json"), SERVER, log=reports.append)
     for _ in range(3):
@@ -133,7 +133,7 @@ def test_pods_are_listed_again_after_a_while_whatever_the_watch_says(tmp_path):
     assert len(api.asked) == 3
 
 
-def test_the_file_is_written_anew_while_nothing_changes_so_that_its_age_tells(tmp_path):
+def test_the_file_is_written_again_while_nothing_changes_so_that_its_age_tells(tmp_path):
     clock = Clock()
     path = tmp_path / "pods.json"
     targets = pod_targets.Targets(str(path), SERVER, clock=clock)

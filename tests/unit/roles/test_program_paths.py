@@ -27,7 +27,7 @@ def test_every_program_is_where_the_oldest_release_has_it():
     assert [(p, where) for p, where in named() if p not in KNOWN and p not in LAB | IMAGE] == []
 
 
-def test_what_is_told_by_an_older_spelling_is_found():
+def test_what_is_reported_by_an_older_spelling_is_found():
     text = "ExecStartPre=-/usr/bin/mountpoint -q /x; argv: [/usr/bin/touch]; /usr/local/bin/hyperkube {{ a }}/bin/b"
     assert PROGRAM.findall(text) == ["/usr/bin/mountpoint", "/usr/bin/touch"]
     assert not {"/usr/bin/mountpoint", "/usr/bin/touch"} & set(KNOWN)

@@ -158,7 +158,7 @@ def test_each_namespace_of_tenants_is_closed_to_pods_of_others(objects):
         assert lets_in(policy, "192.0.2.7", None)
 
 
-def test_without_accounts_the_roles_are_there_and_nobody_has_them():
+def test_without_accounts_the_roles_are_there_and_no_one_has_them():
     objects = render([])
     names = {(o["kind"], o["metadata"]["name"]) for o in objects}
     assert names >= {("ClusterRole", f"avadm:{role}") for role in ROLES}

@@ -49,7 +49,7 @@ def test_users_show_tokens_for_which_one_authority_alone_is_trusted():
 
 
 @pytest.mark.parametrize(("tokens", "units"), [({}, 2), (TOKENS, 3)])
-def test_users_are_served_where_somebody_gives_out_tokens(tokens, units):
+def test_users_are_served_where_someone_gives_out_tokens(tokens, units):
     have = variables("registry") | PROGRAM | {"registry_tokens": tokens, "registry_address": "10.0.0.5"}
     servers = value("{{ _registry_servers }}", **have)
     assert len(servers) == units
@@ -114,7 +114,7 @@ SEEN = "a\n3 blobs marked, 1 blobs and 0 manifests eligible for deletion\nblob e
 
 
 @pytest.mark.parametrize(
-    ("said", "removes"),
+    ("output", "removes"),
     [
         (SEEN, True),
         ("3 blobs marked, 1 blobs eligible for deletion", True),  # 2.6
@@ -123,10 +123,10 @@ SEEN = "a\n3 blobs marked, 1 blobs and 0 manifests eligible for deletion\nblob e
         ("", False),
     ],
 )
-def test_layers_are_removed_only_where_images_can_be_seen(tmp_path, said, removes):
+def test_layers_are_removed_only_where_images_can_be_seen(tmp_path, output, removes):
     program, ran = tmp_path / "docker-registry", tmp_path / "ran"
-    stub(program, f'echo "$@" >> {ran}\ncat {tmp_path}/said')
-    (tmp_path / "said").write_text(said)
+    stub(program, f'echo "$@" >> {ran}\ncat {tmp_path}/output')
+    (tmp_path / "output").write_text(output)
     done = sh("bash", ROLES / "registry/files/avadm-registry-gc", program, "c.yml")
     called = ["garbage-collect --dry-run c.yml", *["garbage-collect c.yml"] * removes]
     assert ran.read_text().splitlines() == called
@@ -171,7 +171,7 @@ def test_nothing_is_collected_between_weeks_where_several_registries_write():
         assert ("avadm-registry-due.service" in line) is collects
 
 
-def test_what_counts_is_told_limits_as_numbers_and_none():
+def test_what_counts_is_reported_limits_as_numbers_and_none():
     have = variables("registry") | {"registry_address": "10.0.0.5", "registry_space_client": "registry:ava"}
     limits = {"users": 50 * 2**30, "groups": None, "users/zoe": 0}
     have |= {"registry_space_limits": limits}
@@ -185,7 +185,7 @@ def test_what_counts_is_told_limits_as_numbers_and_none():
     )
 
 
-def test_nobody_writes_while_layers_are_removed_and_the_writer_comes_back():
+def test_no_one_writes_while_layers_are_removed_and_the_writer_comes_back():
     lines = variables("registry")["_registry_gc_service"].splitlines()
     before, act, after = (
         lines.index(next(x for x in lines if x.startswith(k)))

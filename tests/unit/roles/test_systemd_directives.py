@@ -139,7 +139,7 @@ def test_what_only_newer_systemds_know_is_in_their_profiles_alone(name: str) -> 
         (("x", "Service", "Restrat", "always"), "look up since when"),
     ],
 )
-def test_what_229_does_not_know_is_told(line: Line, says: str) -> None:
+def test_what_229_does_not_know_is_reported(line: Line, says: str) -> None:
     assert says in wrong(line, 229)
     assert not wrong(("x", "Service", "ProtectSystem", "full"), 229)
 
@@ -190,6 +190,6 @@ def test_every_option_of_systemds_programs_is_known_to_the_oldest_systemd() -> N
         ("systemd-run --on-active=5 systemctl start -x.service", ["look up since when"]),
     ],
 )
-def test_options_that_229_does_not_know_are_told(line: str, says: list[str]) -> None:
+def test_options_that_229_does_not_know_are_reported(line: str, says: list[str]) -> None:
     messages = [w for call in calls(line) if (w := unknown(*call, 229))]
     assert [part in one for part, one in zip(says, messages, strict=True)] == [True] * len(says)

@@ -34,7 +34,7 @@ def test_rights_are_given_to_groups_alone():
     assert found == {name: [("Group", name)] for name in ("avadm:volumes", "avadm:provisioners")}
 
 
-def test_nobody_changes_a_volume_and_only_a_node_a_claim():
+def test_no_one_changes_a_volume_and_only_a_node_a_claim():
     for role in ("avadm:volumes", "avadm:provisioners"):
         assert verbs(role, "persistentvolumes") == {"get", "list", "watch", "create", "delete"}
     assert verbs("avadm:volumes", "persistentvolumeclaims") == {"get", "list", "watch", "patch"}

@@ -1,4 +1,4 @@
-"""K10: whoever watches Kubernetes says how long, since the API server ends some watches after a minute."""
+"""K10: anyone who watches Kubernetes says how long, since the API server ends some watches after a minute."""
 
 from pathlib import Path
 

@@ -48,11 +48,11 @@ def test_kubectl_is_named_where_there_is_a_master(demo, tmp_path, monkeypatch):
     assert "kubectl get nodes" not in demo(0).stdout
 
 
-@pytest.mark.parametrize(("ends", "said"), [(0, "Done "), (1, "found something")])
-def test_the_report_is_this_runs(demo, ends, said):
+@pytest.mark.parametrize(("ends", "message"), [(0, "Done "), (1, "found something")])
+def test_the_report_is_this_runs(demo, ends, message):
     done = demo(ends)
     assert done.returncode == ends
-    assert said in done.stdout
+    assert message in done.stdout
     assert done.stdout.endswith("/runs/2-accept/report/report.html\n")
 
 

@@ -51,7 +51,7 @@ def test_with_nothing_to_build_all_phases_take_their_turn_in_one_run(install):
     assert asked == ["artifacts build", "apply --yes"]
 
 
-def test_a_failed_build_ends_it_with_what_it_said(install):
+def test_a_failed_build_ends_it_with_what_it_shown(install):
     done, asked = install("sleep 1; echo no way out; exit 2")
     assert done.returncode == 2
     assert "no way out" in done.stderr

@@ -40,7 +40,7 @@ def test_a_fault_is_taken_away_whatever_happens(lab, tmp_path):
     assert not flag.exists() and not (tmp_path / "notes").exists()
 
 
-def test_a_fault_that_cannot_be_taken_away_is_told(lab):
+def test_a_fault_that_cannot_be_taken_away_is_reported(lab):
     with (
         pytest.raises(AssertionError, match="could not be taken away"),
         planting.planted(lab, "n1", "f", ":", "false"),

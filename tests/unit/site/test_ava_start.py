@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.fakes.roles import given
 
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 @pytest.fixture
@@ -31,7 +31,12 @@ def test_a_container_that_is_started_again_gets_past_the_last_ones_password_file
     start = start.replace("/dev/shm", str(memory)).replace("exec python3", "exec true")
     for _ in range(2):
         done = subprocess.run(
-            ["sh", "-c", start], user=NOBODY, group=NOBODY, capture_output=True, text=True, check=False
+            ["sh", "-c", start],
+            user=UNPRIVILEGED,
+            group=UNPRIVILEGED,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         kept = memory / "pgpass"

@@ -1,4 +1,4 @@
-"""The HTTP proxy to the internet: what docker and builds reach without it, and what nodes are told."""
+"""The HTTP proxy to the internet: what docker and builds reach without it, and the settings of nodes."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_a_further_node_changes_nothing_where_docker_knows_networks(profile):
     assert exceptions(site([*NODES, node("w2", 14, "worker")]), profile) == found
 
 
-def test_nodes_are_told_only_where_there_is_a_proxy():
+def test_nodes_are_reported_only_where_there_is_a_proxy():
     out = sites.render(site(), variables_common, profile="debian-12")
     assert out.all["docker_proxy"] == PROXY
     assert out.all["docker_no_proxy"] == exceptions(site(), "debian-12")

@@ -38,7 +38,7 @@ def test_each_package_of_the_stated_profile_has_one_source() -> None:
     assert len(named) == len(set(named)), "one source for each"
     wanted = {p.partition("=")[0] for packages in stated.packages.values() for p in packages}
     assert sorted(wanted - set(named)) == sorted(OWN)
-    assert sorted(set(named) - wanted) == [], "no source names what nobody installs"
+    assert sorted(set(named) - wanted) == [], "no source names what is not installed"
 
 
 def test_the_stated_etcd_is_one_that_can_grow_from_one_member() -> None:
@@ -98,7 +98,7 @@ def test_a_site_has_a_profile_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("inherits: debian-13", "inherits: debian-13"),
         ("inherits: ./other.yml", "inherits: ./other.yml"),
@@ -111,13 +111,15 @@ def test_a_site_has_a_profile_of_its_own(tmp_path: Path) -> None:
         ("a: b: c: super-secret", "invalid YAML: mapping values are not allowed here"),
     ],
 )
-def test_what_is_no_profile_is_refused_at_the_site_files_line(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_profile_is_refused_at_the_site_files_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "ours.yml").write_text(text)
     (tmp_path / "site.yml").write_text(BASE.replace("profile: lab-bookworm", "profile: ./ours.yml"))
     site_file, findings = examine(tmp_path / "site.yml")
     (finding,) = findings
     assert site_file is None and "site.yml:2" in finding.where
-    assert said in finding.found and finding.remedy and "debian-12" in finding.wanted
+    assert message in finding.found and finding.remedy and "debian-12" in finding.wanted
     assert "super-secret" not in str(finding), "the file named may be another, with secrets in it"
 
 
@@ -128,7 +130,7 @@ def test_a_key_comes_to_nodes_as_every_apt_reads_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "no text from"),
         (armour(KEY, "PRIVATE"), "no text from"),
@@ -137,8 +139,8 @@ def test_a_key_comes_to_nodes_as_every_apt_reads_it() -> None:
         (armour(KEY).replace("\n\n", "\n\n!!\n", 1), "not base64"),
     ],
 )
-def test_what_is_no_public_key_is_refused(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_is_no_public_key_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         openpgp.binary(text)
 
 

@@ -72,7 +72,7 @@ def test_each_account_has_a_kubeconfig_of_its_own_for_its_owner_alone(keep, tmp_
     assert len(seen) == 2
 
 
-def test_the_kubeconfig_goes_with_the_account_and_nobody_else_s_does(keep, tmp_path):
+def test_the_kubeconfig_goes_with_the_account_and_no_other_user_s_does(keep, tmp_path):
     keep(EVA, TENANT)
     own, other = tmp_path / "demo.account-mine.kubeconfig", tmp_path / "demo.prod.kubeconfig"
     own.write_text("kind: Config\n")
@@ -93,6 +93,6 @@ def test_what_is_right_is_left_alone(keep, tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_role_is_told_of_the_accounts():
+def test_the_role_is_reported_of_the_accounts():
     out = sites.render(site(EVA, TENANT), variables_accounts)
     assert out.all["kube_addons_accounts"] == [{**EVA, "namespaces": []}, TENANT]

@@ -1,4 +1,4 @@
-"""What the roles of names, the way in and the registry are told, from the site file."""
+"""Variables of the roles of names, ingress and registry, from the site file."""
 
 import pytest
 
@@ -11,13 +11,13 @@ WORKERS = [node(f"w{i}", 20 + i, "worker", "dns", "ingress") for i in (1, 2, 3)]
 
 @pytest.fixture
 def made(tmp_path):
-    def told(network=None, **kubernetes):
+    def render_all(network=None, **kubernetes):
         network = {"ingress_vip": "10.0.0.251", **(network or {})}
         parts = {"kubernetes": kubernetes}
         one = site(node("m1", 11, "etcd", "master"), *WORKERS, network=network, components=parts)
         return render(one, addons, store=issued(one, tmp_path), out=Variables(all={"base_hosts": ""}))
 
-    return told
+    return render_all
 
 
 def test_three_dns_nodes_serve_the_cluster_and_each_answers_at_its_own_address(made):
@@ -28,7 +28,7 @@ def test_three_dns_nodes_serve_the_cluster_and_each_answers_at_its_own_address(m
     assert "coredns_address" not in out.hosts["m1"]
 
 
-def test_tenants_namespaces_are_told_which_addresses_are_pods(made):
+def test_tenants_namespaces_are_reported_which_addresses_are_pods(made):
     assert made(network={"pods": "10.44.0.0/16"}).all["kube_addons_pods"] == "10.44.0.0/16"
 
 

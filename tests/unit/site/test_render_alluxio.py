@@ -1,4 +1,4 @@
-"""What the role of the cache is told, which nodes take part, and what a site without a cache is spared."""
+"""Variables of the cache's role, which nodes take part, and a site without a cache."""
 
 import json
 
@@ -56,15 +56,15 @@ def site_file(tmp_path):
     return made
 
 
-def told(one):
+def render_all(one):
     out = Variables()
     alluxio.render(RenderContext(one, pki.KeyStore.open(one.path)), out)
     return out
 
 
-def test_a_site_without_a_cache_is_told_nothing_of_it(site_file):
+def test_a_site_without_a_cache_is_reported_nothing_of_it(site_file):
     one = site_file()
-    out = told(one)
+    out = render_all(one)
     assert (out.all, out.hosts, out.secrets) == ({}, {}, {})
     assert "alluxio" not in yaml.safe_dump([sites.rendered(one).all, sites.rendered(one).hosts])
     assert not any("alluxio" in name for name in groups(one.site))
@@ -72,9 +72,9 @@ def test_a_site_without_a_cache_is_told_nothing_of_it(site_file):
     assert "cache" not in [s.name for s in make_plan(one.site)]
 
 
-def test_each_node_is_told_its_parts_and_one_master_mounts(site_file):
+def test_each_node_is_reported_its_parts_and_one_master_mounts(site_file):
     one = site_file(CEPHFS, masters=3)
-    out = told(one)
+    out = render_all(one)
     parts = {name: " ".join(own["alluxio_parts"]) for name, own in out.hosts.items()}
     every = "master worker client"
     assert parts == {"m1": "client", "w1": every, "w2": every, "w3": "master client"}
@@ -100,7 +100,7 @@ def test_clients_by_role_take_the_place_of_kubernetes_nodes(site_file):
 
 def test_keys_of_a_store_are_read_of_the_vault_and_never_made_up(site_file):
     one = site_file(S3)
-    out = told(one)
+    out = render_all(one)
     (mount,) = out.all["alluxio_mounts"]
     assert mount["store"] == "s3://sets/a/b/"
     assert mount["options"]["s3a.secretKey"] == "{{ vault_store_secret_key }}"
@@ -115,9 +115,9 @@ def test_keys_of_a_store_are_read_of_the_vault_and_never_made_up(site_file):
 def test_the_authority_of_a_store_is_read_beside_the_site_file_or_missed(site_file, tmp_path):
     one = site_file({"path": "/s3", "s3": {**STORE, "ca_file": "s3.pem"}})
     with pytest.raises(AvadmError, match="cannot be read"):
-        told(one)
+        render_all(one)
     (tmp_path / "s3.pem").write_text("CERT\n")
-    assert told(one).all["alluxio_authorities"] == ["CERT"]
+    assert render_all(one).all["alluxio_authorities"] == ["CERT"]
 
 
 def test_a_bucket_of_the_sites_own_store_is_reached_with_its_owners_keys_and_the_stores_authority(site_file):
@@ -140,7 +140,7 @@ def test_a_bucket_of_the_sites_own_store_is_reached_with_its_owners_keys_and_the
 
 def test_a_bucket_of_a_store_that_others_run_has_that_stores_keys_and_a_public_authority(site_file):
     one = site_file(BUCKET, objects=THEIRS)
-    out = told(one)
+    out = render_all(one)
     options = out.all["alluxio_mounts"][0]["options"]
     assert options["s3a.secretKey"] == "{{ vault_objects_secret_key }}"
     assert options["alluxio.underfs.s3.endpoint"] == "https://s3.kodo.test"
@@ -150,7 +150,7 @@ def test_a_bucket_of_a_store_that_others_run_has_that_stores_keys_and_a_public_a
 
 
 def test_an_hdfs_is_mounted_read_only_below_a_name_of_its_own_and_the_active_namenode_is_found(site_file):
-    out = told(site_file(HDFS))
+    out = render_all(site_file(HDFS))
     (mount,) = out.all["alluxio_mounts"]
     assert (mount["store"], mount["read_only"], mount["folder"]) == ("hdfs://big-data/data/sets", True, False)
     assert mount["reach"] == ["nn1.test:8020", "nn2.test:9000"]
@@ -160,12 +160,12 @@ def test_an_hdfs_is_mounted_read_only_below_a_name_of_its_own_and_the_active_nam
     assert options["hadoop.security.authentication"] == "simple"
     assert out.all["alluxio_hdfs_user"] == "ava"
     assert out.secrets == {}
-    assert told(site_file(CEPHFS)).all["alluxio_hdfs_user"] == ""
+    assert render_all(site_file(CEPHFS)).all["alluxio_hdfs_user"] == ""
 
 
 def test_one_namenode_more_is_the_same_store_and_properties_of_the_site_file_come_before_ours(site_file):
     def mount(**more):
-        return told(site_file({"path": "/hdfs", "hdfs": more})).all["alluxio_mounts"][0]
+        return render_all(site_file({"path": "/hdfs", "hdfs": more})).all["alluxio_mounts"][0]
 
     one = mount(namenodes=["nn1.test"], properties={"ipc.client.connect.timeout": "9000"})
     assert one["store"] == mount(namenodes=["nn1.test", "nn2.test"])["store"] == "hdfs://hdfs/"

@@ -61,7 +61,7 @@ def objects(tmp_path, name, of=SITE, **more):
     return {f"{one['kind']} {one['metadata']['name']}": one for one in found}
 
 
-def test_a_site_without_the_platform_is_told_nothing(tmp_path):
+def test_a_site_without_the_platform_is_reported_nothing(tmp_path):
     out = sites.render(site(ava=None), ava)
     assert not [name for name in out.all if name.startswith("ava_")]
     assert out.secrets == {}
@@ -159,7 +159,7 @@ def test_another_setting_or_secret_makes_other_pods_and_nothing_else_does(tmp_pa
     assert notes() != notes(vault_database_ava="other")
 
 
-def test_nobody_comes_to_the_platform_but_who_must(tmp_path):
+def test_no_one_comes_to_the_platform_but_who_must(tmp_path):
     base = objects(tmp_path, "base.yml.j2")
     whole, api = base["NetworkPolicy all"]["spec"], base["NetworkPolicy api"]["spec"]
     assert whole["podSelector"] == {}
@@ -279,7 +279,7 @@ def test_the_way_to_servers_of_code_leaves_out_what_is_the_site_s(tmp_path):
     assert data["git-ca.crt"] == "AUTHORITY\n"
 
 
-def test_services_are_told_how_requests_come_and_who_asks_for_them(tmp_path):
+def test_services_are_reported_how_requests_come_and_who_asks_for_them(tmp_path):
     made = objects(tmp_path, "base.yml.j2")
     report = {
         name: yaml.safe_load(text)
@@ -398,7 +398,7 @@ def test_homes_and_data_sets_have_limits_where_the_site_says_so(tmp_path):
     assert kept == {"home_quota": 7}
 
 
-def test_workers_have_the_catalogue_s_images_before_anybody_asks(tmp_path):
+def test_workers_have_the_catalogue_s_images_before_anyone_asks(tmp_path):
     offered = site(ava={"images": ["ava-base"]})
     (kept,) = (o for k, o in objects(tmp_path, "parts.yml.j2", offered).items() if k == "DaemonSet images")
     pod = kept["spec"]["template"]["spec"]

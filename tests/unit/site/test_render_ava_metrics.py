@@ -1,4 +1,4 @@
-"""The platform's interface may ask the site's Prometheus what runs use, with a certificate of its own, and nobody else may."""
+"""The platform's interface may ask the site's Prometheus what runs use, with a certificate of its own, and no one else may."""
 
 import pytest
 import yaml

@@ -188,7 +188,7 @@ def test_users_push_to_the_registry_and_its_tokens_are_signed_by_the_interface_a
         ),
     ],
 )
-def test_what_counts_is_told_the_limits_in_bytes_and_who_may_ask(tmp_path, knob, limits):
+def test_what_counts_is_reported_the_limits_in_bytes_and_who_may_ask(tmp_path, knob, limits):
     of = site(ava={"image_space": knob})
     out = sites.render(of, addons, store=sites.issued(of, tmp_path), out=Variables(all={"base_hosts": ""}))
     assert out.all["registry_space_limits"] == limits

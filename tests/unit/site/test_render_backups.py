@@ -1,4 +1,4 @@
-"""What PostgreSQL's nodes are told of their backups, who may do what with them, and what pgbackrest is told."""
+"""Backup settings of PostgreSQL's nodes, permissions, and pgbackrest's configuration."""
 
 import pytest
 
@@ -77,7 +77,7 @@ def test_a_member_may_remove_no_version_and_change_no_rule(tmp_path):
     [site(store=False), sites.site(*NODES, components={"database": {"backup": None}, "object_store": {}})],
     ids=["no store", "none wanted"],
 )
-def test_without_a_place_there_is_no_phase_and_nothing_is_told(tmp_path, one):
+def test_without_a_place_there_is_no_phase_and_nothing_is_reported(tmp_path, one):
     assert component.COMPONENT.phase.hosts(one) == ()
     assert not any("database_backup" in name for name in rendered(tmp_path, one).all)
 

@@ -1,4 +1,4 @@
-"""What the ceph roles are told: keys, configuration, placement groups, CRUSH places."""
+"""Variables of the ceph roles: keys, configuration, placement groups, CRUSH places."""
 
 import base64
 import struct
@@ -85,7 +85,7 @@ def test_monitors_are_listed_once_for_all_with_both_protocols():
     assert out.all["ceph_common_config"]["global"]["mon_host"] == "10.0.0.1,10.0.0.2,10.0.0.3"
 
 
-def test_release_13_is_told_only_what_it_knows():
+def test_release_13_is_reported_only_what_it_knows():
     out = rendered("stated")
     assert out.all["ceph_mon_addresses"][:3] == ["--add", "s-1", "10.0.0.1:6789"]
     config = out.all["ceph_common_config"]

@@ -1,4 +1,4 @@
-"""What PostgreSQL's nodes and etcd are told, and what Patroni's configuration says."""
+"""Settings of PostgreSQL's nodes and etcd, and Patroni's configuration."""
 
 import yaml
 from cryptography import x509
@@ -20,7 +20,7 @@ def rendered(tmp_path, site=SITE):
     return sites.render(site, database, store=sites.issued(site, tmp_path))
 
 
-def test_a_site_without_a_database_is_told_nothing(tmp_path):
+def test_a_site_without_a_database_is_reported_nothing(tmp_path):
     out = rendered(tmp_path, sites.site(node("k1", 1, "etcd")))
     assert (out.all, out.hosts, out.secrets) == ({}, {}, {})
 
@@ -65,7 +65,7 @@ def test_a_member_knows_its_own_address_and_asks_etcd_with_a_password_alone(tmp_
     assert dcs["ttl"] >= dcs["loop_wait"] + 2 * dcs["retry_timeout"]
 
 
-def test_nobody_comes_without_tls_and_password_and_the_administrator_from_nowhere(tmp_path):
+def test_no_one_comes_without_tls_and_password_and_the_administrator_from_nowhere(tmp_path):
     rules = [rule.split() for rule in configuration(tmp_path)["postgresql"]["pg_hba"]]
     assert [rule for rule in rules if rule[0] != "hostssl"] == [["local", "all", "postgres", "peer"]]
     assert {rule[-1] for rule in rules if rule[0] == "hostssl"} == {"scram-sha-256", "reject"}

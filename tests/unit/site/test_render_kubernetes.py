@@ -1,4 +1,4 @@
-"""What the roles of Kubernetes' nodes are told."""
+"""Variables of the roles of Kubernetes' nodes."""
 
 import pytest
 
@@ -30,11 +30,11 @@ def test_the_base_phase_leaves_the_engine_and_pinned_packages_to_their_roles():
 
 
 @pytest.mark.parametrize("name", ["stated", "lab-bookworm"])
-def test_gpu_nodes_are_told_of_their_gpus_and_others_not(name):
+def test_gpu_nodes_are_reported_of_their_gpus_and_others_not(name):
     out = render(SITE, variables_common, profile=name)
     own = out.hosts["g1"]
     assert own["gpu_driver_count"] == 4
-    assert own["docker_default_runtime"] == "runc", "NVIDIA's gives all to whoever asks"
+    assert own["docker_default_runtime"] == "runc", "NVIDIA's gives all to any container"
     assert "nvidia" in own["docker_runtimes"]
     assert out.all["gpu_driver_version"].startswith("396.")
     assert "gpu-device-plugin" in out.all["gpu_device_plugin_program"]

@@ -1,4 +1,4 @@
-"""What the roles of the control plane and of nodes are told, from the site file."""
+"""Variables of the roles of the control plane and of nodes, from the site file."""
 
 import base64
 import stat

@@ -82,7 +82,7 @@ def test_only_nodes_with_ceph_read_its_files(tmp_path):
         ({"stores": ["c1", "c2"], "port": 9090}, ["port-clash"]),
     ],
 )
-def test_what_cannot_be_is_said(knobs, checks):
+def test_what_cannot_be_is_shown(knobs, checks):
     draft = Draft(site(**knobs), lambda path: "site.yml:1", lambda path: True)
     assert [f.check for rule in [*RULES, *ports.RULES] for f in rule(draft)] == checks
 

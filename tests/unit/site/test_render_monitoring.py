@@ -1,4 +1,4 @@
-"""What the monitoring roles are told: targets, peers, labels."""
+"""Variables of the monitoring roles: targets, peers, labels."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Alertmanager asks for certificates: who has one, and who is told."""
+"""Alertmanager asks for certificates: who has one, and which receivers there are."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the object store's roles are told, and that a site without one is told nothing of it."""
+"""Variables of the object store's roles, and their absence on a site without one."""
 
 import json
 import stat
@@ -59,7 +59,7 @@ def made(tmp_path):
     return render
 
 
-def test_a_site_without_an_object_store_is_told_nothing_of_one(made):
+def test_a_site_without_an_object_store_is_reported_nothing_of_one(made):
     out = made(None)
     assert "rgw" not in json.dumps([out.all, out.hosts, sorted(out.secrets)])
     assert not [k for k in out.all if k.startswith(("ceph_rgw", "objects_", "blackbox_exporter_objects"))]
@@ -216,7 +216,7 @@ def test_an_external_store_needs_no_gateway_and_its_keys_are_the_vaults(made):
     assert "client.rgw.s1" not in json.dumps(out.all)
 
 
-def test_an_external_store_whose_keys_nobody_gave_is_an_error_that_says_how():
+def test_an_external_store_whose_keys_no_one_gave_is_an_error_that_says_how():
     with pytest.raises(AvadmError) as error:
         objects.require(site(EXTERNAL), {"vault_objects_access_key": "A"})
     (finding,) = error.value.findings

@@ -1,4 +1,4 @@
-"""What the role of volumes is told, and who makes volumes."""
+"""Variables of the role of volumes, and which nodes make volumes."""
 
 from pathlib import Path
 

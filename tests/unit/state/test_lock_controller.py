@@ -27,7 +27,7 @@ def test_a_second_run_is_refused_with_who_holds_the_lock(tmp_path: Path) -> None
         pass
 
 
-def test_a_look_at_the_lock_at_the_same_instant_refuses_nobody(tmp_path: Path) -> None:
+def test_a_look_at_the_lock_at_the_same_instant_refuses_no_one(tmp_path: Path) -> None:
     with lock_controller(tmp_path, "apply"):
         pass
     looking = os.open(tmp_path / "lock", os.O_RDWR)

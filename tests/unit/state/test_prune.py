@@ -51,7 +51,7 @@ def test_what_is_old_or_beyond_the_number_goes(tmp_path: Path) -> None:
         (500, "check", {}),  # the last of its verb
     ],
 )
-def test_what_somebody_may_need_stays(tmp_path, days, verb, files):
+def test_what_someone_may_need_stays(tmp_path, days, verb, files):
     kept = run(tmp_path, days, verb, **files)
     run(tmp_path, 1)
     run(tmp_path, 1, "accept")
@@ -59,7 +59,7 @@ def test_what_somebody_may_need_stays(tmp_path, days, verb, files):
     assert (tmp_path / kept).is_dir()
 
 
-def test_runs_that_a_ledger_names_stay_and_those_of_another_site_have_their_own(tmp_path: Path) -> None:
+def test_runs_that_a_state_names_stay_and_those_of_another_site_have_their_own(tmp_path: Path) -> None:
     named, other, gone = run(tmp_path, 400), run(tmp_path, 300, site="u"), run(tmp_path, 350)
     phases = {"base": {"a": {"run": named}}}
     run(tmp_path, 1, ledger={"site": "t", "phases": phases})

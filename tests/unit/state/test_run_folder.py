@@ -41,7 +41,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> None:
     assert find_run("latest", tmp_path) == folder
 
 
-def test_an_unknown_run_and_no_run_at_all_are_told(tmp_path: Path) -> None:
+def test_an_unknown_run_and_no_run_at_all_are_reported(tmp_path: Path) -> None:
     with pytest.raises(AvadmError, match="no run yet"):
         find_run("latest", tmp_path / "none")
     RunFolder.create("apply", tmp_path, NOW)

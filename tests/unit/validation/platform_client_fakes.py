@@ -110,7 +110,7 @@ class FakeClient(Client):
             if node in GPUS and not gpu and not world.lets_in:
                 raise refusal(422, "node-unknown")
             world.clock += 0.01
-            if "NVIDIA_VISIBLE_DEVICES" in job.get("env", {}) and not world.takes_said_all:
+            if "NVIDIA_VISIBLE_DEVICES" in job.get("env", {}) and not world.takes_all_gpus:
                 raise refusal(422, "variable-reserved")
             if model and model not in world.models.values() and world.refuses_model:
                 raise refusal(422, "gpu-model-unknown")

@@ -34,7 +34,7 @@ class Run:
     given_up: bool = False
     nodes: dict = field(default_factory=dict)
     cards: dict = field(default_factory=dict)
-    told: bool = True
+    reported: bool = True
     name: str = ""
     reads: int = 0
 
@@ -69,7 +69,7 @@ class FakePlatform:
         self.others = Counter()
         self.logs_there = True
         self.reading, self.view = Reading(self), View(self, GPUS)
-        self.takes_said_all, self.attacks = False, Attacks(self)
+        self.takes_all_gpus, self.attacks = False, Attacks(self)
 
     def target(self, **changes):
         own = {

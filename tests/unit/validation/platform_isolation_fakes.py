@@ -82,16 +82,16 @@ class Attacks:
     def controls(self, command):
         rows = unpacked(shlex.split(command)[-1])
         victim = next(r for r in self.world.runs.values() if r.program == "victim")
-        return "".join(f"{line}\n" for line in self.said(victim, rows, self.everything(rows)))
+        return "".join(f"{line}\n" for line in self.output(victim, rows, self.everything(rows)))
 
     def everything(self, rows):
         return {row["id"] for row in rows} - self.void
 
     def log(self, run):
         """Return what an attacker's container has logged."""
-        return self.said(run, unpacked(run.spec["command"][-1]), self.through)
+        return self.output(run, unpacked(run.spec["command"][-1]), self.through)
 
-    def said(self, run, rows, through):
+    def output(self, run, rows, through):
         return [json.dumps(self._tried(run, row, through)) for row in rows if row["id"] not in self.untold]
 
     def _tried(self, run, row, through):

@@ -36,7 +36,7 @@ class FakeStorage:
         fragments: of the directory.
         bends: whether the last files of a growth series take ten times the space.
         fio: what fio says of a side.
-        hold, during, after: what is said of the lock of an image.
+        hold, during, after: what is stated of the lock of an image.
     """
 
     def __init__(self):
@@ -54,12 +54,12 @@ class FakeStorage:
         return Target("s", "p", "lab", CLIENTS, "m", ("m", *CLIENTS), mds=("m",))
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
-        return Result(node, command, stdout=self.said(node, command, 1))
+        return Result(node, command, stdout=self.answer(node, command, 1))
 
     def map(self, commands, *, timeout=60.0, stdin=None):
-        return {n: Result(n, c, stdout=self.said(n, c, len(commands))) for n, c in commands.items()}
+        return {n: Result(n, c, stdout=self.answer(n, c, len(commands))) for n, c in commands.items()}
 
-    def said(self, node, command, at_once):
+    def answer(self, node, command, at_once):
         """Return what a command prints."""
         for script, act in (
             ("filegen.py", self.filegen),

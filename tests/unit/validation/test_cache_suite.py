@@ -96,7 +96,7 @@ def test_a_change_is_tried_in_cephfs_and_in_a_bucket(tmp_path):
 
 @pytest.mark.parametrize("cephfs", [True, False])
 @pytest.mark.parametrize("objects", [True, False])
-def test_a_change_is_tried_where_somebody_can_write_behind_the_cache(tmp_path, cephfs, objects):
+def test_a_change_is_tried_where_someone_can_write_behind_the_cache(tmp_path, cephfs, objects):
     cache = FakeCache(tmp_path / "nodes")
     cache.cephfs_there, cache.objects_there = cephfs, objects
     check = execute(run, suite(tmp_path, cache), ["A-AL-CHANGE"])[1]

@@ -187,16 +187,16 @@ def test_an_argument_of_etcd_counts_more_than_its_environment():
 
 
 @pytest.fixture
-def told(tmp_path):
+def run_reader(tmp_path):
     """Return a function that runs the tool on this machine, with units of whose processes this test knows the pids."""
 
     def read(patterns, **units):
         shown = "\n".join(
             f"Id={n}.service\nMainPID={pid}\nFragmentPath={path}\n" for n, (pid, path) in units.items()
         )
-        (tmp_path / "told").write_text(shown)
+        (tmp_path / "shown").write_text(shown)
         systemctl = tmp_path / "systemctl"
-        systemctl.write_text(f"#!/bin/sh\ncat {tmp_path}/told\n")
+        systemctl.write_text(f"#!/bin/sh\ncat {tmp_path}/shown\n")
         systemctl.chmod(0o755)
         done = subprocess.run(
             [sys.executable, "-", json.dumps(patterns)], input=TOOL.read_text(), capture_output=True, text=True, check=True,
@@ -207,7 +207,7 @@ def told(tmp_path):
     return read
 
 
-def test_the_tool_reads_the_units_processes_and_no_other_of_the_name(told, tmp_path):
+def test_the_tool_reads_the_units_processes_and_no_other_of_the_name(run_reader, tmp_path):
     config = tmp_path / "encryption.yml"
     config.write_text(
         "resources:\n  - resources: [secrets]\n    providers:\n      - aescbc:\n          keys: [{secret: the key itself}]\n"
@@ -223,7 +223,7 @@ def test_the_tool_reads_the_units_processes_and_no_other_of_the_name(told, tmp_p
         subprocess.Popen([*line, flag], **pipe) as api,
         subprocess.Popen(line, env=environment, **pipe) as etcd,
     ):
-        text = told(
+        text = run_reader(
             [],
             **{
                 "kube-apiserver": (api.pid, config),

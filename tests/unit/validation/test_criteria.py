@@ -72,7 +72,7 @@ def test_every_check_has_an_effort(name, kind, effort):
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_a_suite_is_told_by_the_ids_of_its_checks(name):
+def test_a_suite_is_reported_by_the_ids_of_its_checks(name):
     assert {registry.suite_of(c.ID) for c in SUITES[name].all_checks} == {name}
 
 

@@ -226,7 +226,7 @@ def test_an_entry_that_readdir_does_not_show_is_missing():
     assert X["missing"](inputs, {}) == 1
 
 
-def test_an_image_without_large_dir_is_told():
+def test_an_image_without_large_dir_is_reported():
     shown = "Filesystem features:      has_journal ext_attr dir_index filetype\n"
     assert X["contains"]({"doc": [shown]}, {"text": "large_dir"}) == 0
     assert X["contains"]({"doc": [shown]}, {"text": "dir_index"}) == 1

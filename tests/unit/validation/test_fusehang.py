@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(not allowed(), reason="needs root, /dev/fuse and
 
 @pytest.fixture
 def container(tmp_path):
-    """A process with mounts of its own that looks into /srv when it is told to; docker knows its number."""
+    """A process with mounts of its own that looks into /srv on request; docker knows its number."""
     (tmp_path / "docker").write_text(DOCKER)
     (tmp_path / "docker").chmod(0o755)
     (tmp_path / "fusehang.py").write_bytes(TOOL.read_bytes())
@@ -77,7 +77,7 @@ def until(true, seconds=60):
     return true()
 
 
-def test_who_looks_into_it_hangs_until_it_is_mended(container, tmp_path):
+def test_who_looks_into_it_hangs_until_it_is_fixed(container, tmp_path):
     done = tool(tmp_path, "begin", "pod", "--seconds", "600")
     assert (done.returncode, done.stdout) == (0, '{"hung": 1}\n'), done.stderr
     container.stdin.write("\n")
@@ -99,7 +99,7 @@ def test_it_mends_itself_when_its_time_is_over(container, tmp_path):
     assert tool(tmp_path, "end").stdout == '{"ended": 0}\n'
 
 
-def test_a_container_that_does_not_run_is_told_and_nothing_is_left(container, tmp_path):
+def test_a_container_that_does_not_run_is_reported_and_nothing_is_left(container, tmp_path):
     (tmp_path / "docker").write_text("#!/bin/sh\n")
     done = tool(tmp_path, "begin", "pod")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Sets of stops that are made at the same time: one that fails keeps nobody waiting."""
+"""Sets of stops that are made at the same time: one that fails does not delay others."""
 
 import threading
 from types import SimpleNamespace

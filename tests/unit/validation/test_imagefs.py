@@ -1,4 +1,4 @@
-"""A-BD3 and A-BD4 on clients with an mkfs.ext4 that knows little: what is asked of it, and what is said of what it cannot."""
+"""A-BD3 and A-BD4 on clients with an mkfs.ext4 that knows little: what is asked of it, and what is stated of what it cannot."""
 
 import os
 import subprocess

@@ -40,7 +40,7 @@ def test_the_list_is_long_its_names_differ_and_each_row_has_a_control():
     assert {a.how for a in found} <= set(attacker.TRIES)
 
 
-def test_a_word_that_nobody_gave_is_no_attack_on_nothing():
+def test_a_word_that_no_one_gave_is_no_attack_on_nothing():
     with pytest.raises(KeyError):
         attacks({})
 
@@ -57,7 +57,7 @@ def test_the_whole_list_fits_the_arguments_of_a_run():
     assert max(map(len, command(attacks(WORDS)))) <= 4096
 
 
-def test_what_gets_through_is_told_apart_from_what_does_not(tmp_path):
+def test_what_gets_through_is_distinguished_from_what_does_not(tmp_path):
     there = tmp_path / "there"
     there.write_text("x")
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -54,7 +54,7 @@ def server():
         running.wait()
 
 
-def test_who_answers_is_told_and_who_does_not_is_an_error(server):
+def test_who_answers_is_reported_and_who_does_not_is_an_error(server):
     dead = f"http://127.0.0.1:{free_port()}/"
     job = {"requests": [{"url": server, "times": 3}, {"url": dead}], "timeout": 3}
     report = agent("ask", json.dumps(job), NODE="n0", POD="echo-0")
@@ -88,7 +88,7 @@ class Names(threading.Thread):
 
 
 @pytest.mark.parametrize("deaf", [0, 1])
-def test_names_are_resolved_and_absent_ones_are_told(deaf, monkeypatch):
+def test_names_are_resolved_and_absent_ones_are_reported(deaf, monkeypatch):
     import importlib.util
 
     spec = importlib.util.spec_from_file_location("kubeagent", TOOL)
@@ -122,7 +122,7 @@ def test_what_is_written_is_known_beforehand_and_read_back(tmp_path):
     assert (tmp_path / "proof").stat().st_size == 3 << 20
 
 
-def test_a_file_that_is_not_there_or_cannot_be_written_is_told(tmp_path):
+def test_a_file_that_is_not_there_or_cannot_be_written_is_reported(tmp_path):
     missing = {"path": str(tmp_path / "no" / "proof"), "token": "t", "mib": 1}
     for command in ("write", "read"):
         report = agent(command, json.dumps(missing))

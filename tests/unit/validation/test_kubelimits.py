@@ -22,7 +22,7 @@ def _no_waiting(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda s: None)
 
 
-def told(capsys):
+def records(capsys):
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -46,7 +46,7 @@ def test_a_pod_is_asked_for_again_while_the_use_of_its_quota_is_not_known():
 
 def test_the_pod_beyond_the_budget_is_tried_again_when_the_budget_gives(capsys):
     tool().evict(FakeApi(), {**TRIES, "limit_s": 5})
-    (doc,) = told(capsys)
+    (doc,) = records(capsys)
     assert [(t["name"], t["status"]) for t in doc["tries"]] == [
         ("evict-a", 201),
         ("evict-b", 429),
@@ -71,26 +71,26 @@ def test_an_api_server_that_does_not_answer_is_no_pod_that_is_gone(capsys):
             return super().ask(method, path, body)
 
     tool().evict(Away(), {**TRIES, "limit_s": 5})
-    (doc,) = told(capsys)
+    (doc,) = records(capsys)
     assert min(len(ready) for ready in doc["seen"]) == 1
     assert [t["status"] for t in doc["tries"]] == [201, 429, 201]
 
 
-def test_nobody_is_evicted_while_fewer_than_two_pods_are_ready(capsys):
+def test_no_one_is_evicted_while_fewer_than_two_pods_are_ready(capsys):
     class Empty(FakeApi):
         def listed(self):
             return []
 
     tool().evict(Empty(), {**TRIES, "limit_s": 0})
-    (doc,) = told(capsys)
+    (doc,) = records(capsys)
     assert (doc["pods"], doc["tries"], doc["seen"]) == ([], [], [])
 
 
-def test_a_kubelet_that_does_not_answer_is_told_with_why(capsys):
+def test_a_kubelet_that_does_not_answer_is_reported_with_why(capsys):
     api = FakeApi()
     api.silent.add("n1")
     tool().kubelets(api, {"nodes": ["n0", "n1"], "limit_s": 0})
-    good, bad = told(capsys)
+    good, bad = records(capsys)
     assert good["kept"].keys() == {"evictionHard", "kubeReserved", "systemReserved"}
     assert (bad["kept"], bad["status"]) == (None, 503) and "refused" in bad["message"]
 
@@ -102,7 +102,7 @@ def test_a_kubelet_that_is_busy_is_asked_again(capsys):
             return (503, {"message": "TLS handshake timeout"}) if self.asked < 3 else super().configz(node)
 
     tool().kubelets(Busy(), {"nodes": ["n0"], "limit_s": 30})
-    (only,) = told(capsys)
+    (only,) = records(capsys)
     assert only["status"] == 200 and only["kept"] is not None
 
 
@@ -115,7 +115,7 @@ def test_a_kubelet_that_is_busy_is_asked_again(capsys):
         ({"a": "2", "b": None}, 1),
     ],
 )
-def test_limits_of_a_kubelet_that_told_none_are_not_known(kept, found):
+def test_limits_of_a_kubelet_that_reported_none_are_not_known(kept, found):
     lines = "\n".join(
         json.dumps({"node": n, "status": 503 if v is None else 200, "kept": v and {"evictionHard": {"m": v}}})
         for n, v in kept.items()
@@ -125,7 +125,7 @@ def test_limits_of_a_kubelet_that_told_none_are_not_known(kept, found):
     assert value == found or (math.isnan(value) and math.isnan(found))
 
 
-def test_an_answer_that_is_no_json_is_told_as_it_is(monkeypatch):
+def test_an_answer_that_is_no_json_is_reported_as_it_is(monkeypatch):
     module = tool()
     api = module.Api.__new__(module.Api)
 

@@ -146,7 +146,7 @@ def test_all_storage_classes_are_driven_once_and_nothing_of_them_is_left(tmp_pat
     assert all(f" volume-{k}" in deleted for k in ("cephfs", "rbd", "local"))
 
 
-def test_what_stops_the_one_pass_over_all_classes_is_told_by_each_of_their_checks(tmp_path):
+def test_what_stops_the_one_pass_over_all_classes_is_reported_by_each_of_their_checks(tmp_path):
     made, fleet = runner(FakeCluster(), tmp_path)
     why = {"rc": 1, "stderr": "Internal error occurred: 2 default StorageClasses were found"}
     fleet.answers = {'"PersistentVolumeClaim"': why, **fleet.answers}
@@ -182,7 +182,7 @@ def test_the_namespaces_are_removed_after_ctrl_c_too(tmp_path, monkeypatch):
     assert len(fleet.commands("kubectl delete namespace")) == 2
 
 
-def test_a_namespace_that_stays_is_told(tmp_path):
+def test_a_namespace_that_stays_is_reported(tmp_path):
     cluster = FakeCluster()
     made, fleet = runner(cluster, tmp_path)
     fleet.answers["kubectl delete namespace"] = "namespaces/avadm-accept\n"

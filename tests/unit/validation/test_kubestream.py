@@ -1,4 +1,4 @@
-"""Connections that stay open, here over loopback: what is served comes back, what is cut or another's is told."""
+"""Connections that stay open, here over loopback: what is served comes back, what is cut or another's is reported."""
 
 import json
 import socket
@@ -57,7 +57,7 @@ def test_every_message_comes_back_and_the_pod_says_who_it_is(ports, kind, size):
     assert [(s["echoed"], s["error"], s["pod"], s["node"]) for s in found] == [(4, "", "p1", "n1")] * 2
 
 
-def test_nobody_there_is_no_connection():
+def test_no_one_there_is_no_connection():
     (found,) = ask(kind="tcp", port=free_port())
     assert not found["connected"]
     assert found["error"]
@@ -65,7 +65,7 @@ def test_nobody_there_is_no_connection():
 
 @pytest.fixture
 def door():
-    """A server that answers with what it is told, then hangs up; returns its port."""
+    """A server that answers with what it got, then hangs up; returns its port."""
     opened = []
 
     def serve(text):
@@ -86,18 +86,18 @@ def door():
         server.close()
 
 
-def test_an_answer_that_is_no_upgrade_is_told(door):
+def test_an_answer_that_is_no_upgrade_is_reported(door):
     (found,) = ask(kind="websocket", port=door(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
     assert (found["connected"], found["echoed"]) == (True, 0)
     assert "not upgraded: HTTP/1.1 200 OK" in found["error"]
 
 
-def test_an_upgrade_of_another_request_is_told(door):
+def test_an_upgrade_of_another_request_is_reported(door):
     answer = b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: bm8=\r\n\r\n"
     assert "another's" in ask(kind="websocket", port=door(answer))[0]["error"]
 
 
-def test_a_connection_that_is_cut_is_told(door):
+def test_a_connection_that_is_cut_is_reported(door):
     (found,) = ask(kind="tcp", port=door(b'{"node": "n", "pod": "p"}\n'))
     assert found["echoed"] == 0
     assert found["error"]

@@ -18,7 +18,7 @@ PLANTED = {i for i, c in MEANS.items() if c.seen and c.seen.faulty}
 TIMES = {c.id: c for c in parse(source("lab")) if is_time(c)}
 # What a setting or a promise bounds, and not the machine's load.
 BOUND = {"preconditions.skew", "K-QUOTA.freed", "A-S3-5.pause", "A-LOG-ARRIVE.latest", "A-SC2.freed"}
-# A site's number, until a busy lab is measured: whoever fills `seen` takes it out of here.
+# A site's number, until a busy lab is measured: anyone who fills `seen` takes it out of here.
 NOT_MEASURED = {"K-API.write-p99", "K-API.get-p99", "K-API.list-p99"}
 RUNS = 40_000
 

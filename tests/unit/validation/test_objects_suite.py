@@ -142,7 +142,7 @@ def test_the_suites_users_are_made_for_the_run_and_removed_with_all_they_have(tm
     ] in store.admin
 
 
-def test_users_that_cannot_be_removed_are_told(tmp_path):
+def test_users_that_cannot_be_removed_are_reported(tmp_path):
     store = FakeStore()
     made, _ = runner(store, tmp_path)
     store.radosgw = lambda words: {"rc": 1, "stderr": "no answer"}
@@ -151,7 +151,7 @@ def test_users_that_cannot_be_removed_are_told(tmp_path):
     assert any("users of the object store may have stayed" in text for text in made.left)
 
 
-def test_what_stays_is_told(tmp_path):
+def test_what_stays_is_reported(tmp_path):
     store = FakeStore()
     made, _ = runner(store, tmp_path)
     first = run.PRECONDITIONS.run
@@ -190,7 +190,7 @@ def test_reads_ask_for_no_more_objects_than_were_written(tmp_path):
     assert {job["counts"][0] for job in gets} <= {max(puts[2:])}
 
 
-def test_what_the_controller_cannot_reach_is_left_out_and_told(tmp_path, monkeypatch):
+def test_what_the_controller_cannot_reach_is_left_out_and_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "reached", lambda url: False)
     made, _ = runner(FakeStore(), tmp_path)
     assert "A-S3-6" not in [c.id for c in execute(run, made)]

@@ -55,7 +55,7 @@ def follower(read):
     return Follower(Journal(None, "g"), "w", read)
 
 
-def test_a_log_that_never_ends_or_breaks_off_keeps_nobody():
+def test_a_log_that_never_ends_or_breaks_off_keeps_no_one():
     done = threading.Event()
     with pytest.raises(MeasureError, match="did not end"):
         follower(lambda: iter(lambda: str(done.wait(0.01)), "True")).ended(0.05)
@@ -69,7 +69,7 @@ def test_a_log_that_never_ends_or_breaks_off_keeps_nobody():
         follower(broken).ended(5)
 
 
-def test_the_command_line_is_told_the_token_by_standard_input_and_keeps_it_nowhere(monkeypatch, tmp_path):
+def test_the_command_line_is_reported_the_token_by_standard_input_and_keeps_it_nowhere(monkeypatch, tmp_path):
     given = {"host": "ava.t", "address": "10.0.0.1", "authority": "PEM", "token": "secret"}
     seen = {}
 

@@ -47,7 +47,7 @@ def test_a_good_platform_passes_and_its_report_verifies(tmp_path, world):
     assert made.left == []
 
 
-def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
+def test_nothing_is_left_but_accounts_that_no_one_can_use(tmp_path, world):
     made, _ = lab(world, tmp_path)
     execute(run, made)
     assert world.groups == {}
@@ -74,7 +74,7 @@ def test_no_raw_file_and_no_command_has_a_password(tmp_path, world):
     assert not [w for w in words if any(w in text for text in texts)]
 
 
-def test_the_only_administrator_of_a_platform_stays_and_is_told_of(tmp_path, world):
+def test_the_only_administrator_of_a_platform_stays_and_is_reported_of(tmp_path, world):
     world.last_admin = True
     made, _ = lab(world, tmp_path)
     execute(run, made, ["A-OT1"])
@@ -145,7 +145,7 @@ def test_fewer_stops_than_the_specification_asks_for_are_never_a_pass_of_it(tmp_
     assert any("kubelet is dead" in reason for reason in check.reasons)
 
 
-def test_all_four_kinds_are_stopped_in_full_and_each_node_is_mended(tmp_path, world):
+def test_all_four_kinds_are_stopped_in_full_and_each_node_is_fixed(tmp_path, world):
     made, fleet = lab(world, tmp_path, "full")
     made.criteria = Criteria.load("stated")
     check = execute(run, made, ["A-SC2"])[1]
@@ -168,7 +168,7 @@ def test_all_four_kinds_are_stopped_in_full_and_each_node_is_mended(tmp_path, wo
     )  # it starts again whatever becomes of us
 
 
-def test_a_node_is_mended_also_where_the_run_breaks_off(tmp_path, world, monkeypatch):
+def test_a_node_is_fixed_also_where_the_run_breaks_off(tmp_path, world, monkeypatch):
     def broken(ctx, lanes, journal, holds, harmed):
         if harmed.planted:
             raise KeyboardInterrupt

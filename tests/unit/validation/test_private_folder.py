@@ -1,4 +1,4 @@
-"""The folder of acceptance's tools, which are run as root: nobody else's folder, link or open folder is taken for it."""
+"""The folder of acceptance's tools, which are run as root: no one else's folder, link or open folder is taken for it."""
 
 import os
 import subprocess

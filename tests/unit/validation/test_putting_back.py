@@ -1,4 +1,4 @@
-"""A run holds scrubs off, and puts everything back whoever listens; what it cannot put back it says."""
+"""A run holds scrubs off, and puts everything back even without a listener; what it cannot put back it says."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_no_other_warning_is_tolerated(tmp_path, monkeypatch, health):
     assert first.verdict is Verdict.BLOCKED
 
 
-def test_nobody_listening_stops_no_restoring(tmp_path, monkeypatch):
+def test_no_one_listening_stops_no_restoring(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
     fleet = FakeFleet(answers())
 
@@ -93,7 +93,7 @@ def test_nobody_listening_stops_no_restoring(tmp_path, monkeypatch):
     assert fleet.commands("osd unset noscrub") and fleet.commands("images()")[-1].count("avadm-accept-run1")
 
 
-def test_what_could_not_be_put_back_is_told(tmp_path, monkeypatch, capsys):
+def test_what_could_not_be_put_back_is_reported(tmp_path, monkeypatch, capsys):
     with_check(monkeypatch, measured)
     fleet = FakeFleet(answers(noted='{"run": "run1", "flags": ["noscrub"]}'))
     failing = {"osd unset": lambda n, c: {"rc": 1 if fleet.commands("osd set") else 0, "stderr": "no quorum"}}
@@ -124,19 +124,19 @@ def kills(tmp_path):
 
     def run(name, prefix="avadm-accept-"):
         noted = tmp_path / "kills"
-        # In front of the shell's own kill, so that a wrong one harms nobody here.
+        # In front of the shell's own kill, so that a wrong one harms no one here.
         fake = f'kill() {{ echo "$*" >> {noted}; command kill "$@"; }}\n'
         if not any(Path("/tmp").glob(f"{name}*/pid.[0-9]*")):
             fake = f'kill() {{ echo "$*" >> {noted}; }}\n'
         script = fake + STOP % {"name": name, "prefix": prefix}
-        # As on a node, where nobody waits for what was killed: it must not stay a zombie here.
+        # As on a node, where no one waits for what was killed: it must not stay a zombie here.
         return subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True), noted
 
     return run
 
 
 @pytest.mark.parametrize("left", [[], ["read.json"], ["pid.*", "pid.", "pid.1", "pid.0", "pid.x1"]])
-def test_where_nothing_runs_nobody_is_killed_and_nothing_waited_for(kills, left):
+def test_where_nothing_runs_no_one_is_killed_and_nothing_waited_for(kills, left):
     name = f"avadm-accept-none{os.getpid()}"
     folder = Path(f"/tmp/{name}")
     if left:

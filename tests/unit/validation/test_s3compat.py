@@ -1,4 +1,4 @@
-"""The boto3 of today against a gateway that, like ceph's, takes no body whose length is not said."""
+"""The boto3 of today against a gateway that, like ceph's, takes no body whose length is not reported."""
 
 import http.server
 import json
@@ -114,5 +114,5 @@ def test_without_the_setting_it_is_refused(job):
     assert s3_today({"doc": [reply]}, {}) == 0
 
 
-def test_what_clients_are_told_is_what_acceptance_uses():
+def test_what_clients_are_reported_is_what_acceptance_uses():
     assert RENDERED == SETTINGS

@@ -154,7 +154,7 @@ def test_what_is_timed_is_never_made_beside_others():
     assert beside | TIMED == {c.ID for suite in registry.suites().values() for c in suite.checks}
 
 
-def test_what_nobody_needs_any_more_is_removed_after_all_that_is_timed_and_before_the_end():
+def test_what_no_one_needs_any_more_is_removed_after_all_that_is_timed_and_before_the_end():
     runner = FakeRunner()
 
     @contextmanager

@@ -339,7 +339,7 @@ def edited(report, act):
 
 
 @pytest.mark.parametrize(
-    ("act", "said"),
+    ("act", "message"),
     [
         (lambda c, d: c.update(verdict="FAIL"), "the verdict is FAIL in the report, PASS when computed"),
         (lambda c, d: c["metrics"][0]["samples"][0].update(value=0), "sample 1 is 0.0 in the report, 1.0"),
@@ -367,9 +367,9 @@ def edited(report, act):
          "not-run", "inconclusive", "copied", "seconds", "files", "method", "reasons", "stated", "effort", "notes",
          "config"],
 )  # fmt: skip
-def test_an_edit_of_the_report_is_found(tmp_path, monkeypatch, act, said):
+def test_an_edit_of_the_report_is_found(tmp_path, monkeypatch, act, message):
     report = edited(report_of(tmp_path, monkeypatch), act)
-    assert any(said in p for p in problems(report, tmp_path)), problems(report, tmp_path)
+    assert any(message in p for p in problems(report, tmp_path)), problems(report, tmp_path)
 
 
 def test_an_edit_of_a_raw_file_is_found(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import avadm_validation
-from tests.unit.fakes.made import Signer, https
+from tests.unit.fakes.builders import Signer, https
 from tests.unit.fakes.running import sh, stub
 
 TOOLS = Path(avadm_validation.__file__).parent / "tools"

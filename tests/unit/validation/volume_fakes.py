@@ -21,12 +21,14 @@ class FakeVolumes:
     def answers(self):
         """Return what a fleet answers, by a part of the command."""
         return {
-            "get storageclasses": lambda n, c: said([self.klass(k) for k in self.classes]),
-            "get persistentvolumeclaims": lambda n, c: said([self.claim(k) for k in self.claims]),
+            "get storageclasses": lambda n, c: item_list([self.klass(k) for k in self.classes]),
+            "get persistentvolumeclaims": lambda n, c: item_list([self.claim(k) for k in self.claims]),
             "-o name --ignore-not-found": "",
-            "get persistentvolumes": lambda n, c: said([self.volume(k) for k in MODES if f"pvc-{k}" in c]),
-            "app=volume": lambda n, c: said([self.pod(p) for p in self.pods]),
-            "get events": lambda n, c: said([] if self.silent else [self.event()]),
+            "get persistentvolumes": lambda n, c: item_list(
+                [self.volume(k) for k in MODES if f"pvc-{k}" in c]
+            ),
+            "app=volume": lambda n, c: item_list([self.pod(p) for p in self.pods]),
+            "get events": lambda n, c: item_list([] if self.silent else [self.event()]),
             "delete pods": self.delete,
             "grep -c": self.mounts,
         }
@@ -106,9 +108,9 @@ class FakeVolumes:
         what, job = next(
             (w, json.loads(program[i + 1])) for i, w in enumerate(program) if w in ("write", "read")
         )
-        return "".join(self.told(what, t, job) for t in tokens if t.startswith("volume-"))
+        return "".join(self.result_of(what, t, job) for t in tokens if t.startswith("volume-"))
 
-    def told(self, what, pod, job):
+    def result_of(self, what, pod, job):
         kind, content = pod.split("-")[1], hashlib.sha256()
         for i in range(job["mib"]):
             word = f"{job['token']} volume-{kind} {i}".encode()
@@ -124,5 +126,5 @@ class FakeVolumes:
 KEY = "storageclass.kubernetes.io"
 
 
-def said(items):
+def item_list(items):
     return json.dumps({"kind": "List", "items": items})

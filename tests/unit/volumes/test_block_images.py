@@ -59,7 +59,7 @@ def test_an_image_of_the_name_is_never_formatted_again(world):
     assert len(world.api.volumes) == 1
 
 
-def test_what_was_cut_off_is_made_anew_once_nobody_has_it_open(world):
+def test_what_was_cut_off_is_made_again_once_no_one_has_it_open(world):
     world.pool.image(f"making-{NAME}", size=1)
     world.pool.open_by[f"making-{NAME}"] = ["10.0.0.9:0/1"]
     world.ask()
@@ -87,7 +87,7 @@ def test_a_failed_proof_leaves_no_volume_and_says_why(world, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("modes", "told"),
+    ("modes", "message"),
     [
         (["ReadWriteMany"], "one writer or many readers"),
         (["ReadWriteOnce", "ReadOnlyMany"], "one writer or many readers"),
@@ -95,9 +95,9 @@ def test_a_failed_proof_leaves_no_volume_and_says_why(world, monkeypatch):
         (["ReadOnlyMany"], "avadm.io/clone-of"),
     ],
 )
-def test_access_that_an_image_cannot_give_is_told(world, modes, told):
+def test_access_that_an_image_cannot_give_is_reported(world, modes, message):
     world.ask(accessModes=modes)
-    assert told in world.messages[0]
+    assert message in world.messages[0]
     assert world.pool.images == {}
 
 
@@ -118,14 +118,14 @@ def test_a_larger_clone_grows_with_its_file_system(world):
 
 
 @pytest.mark.parametrize(
-    ("origin", "size", "told"),
+    ("origin", "size", "message"),
     [({}, "100Mi", "at least as large"), ({"kind": "local"}, "256Mi", "cannot be cloned")],
     ids=["smaller", "of another class"],
 )
-def test_a_clone_is_refused(world, origin, size, told):
+def test_a_clone_is_refused(world, origin, size, message):
     world.origin(**origin)
     world.ask(FROM, size=size)
-    assert told in world.messages[0]
+    assert message in world.messages[0]
 
 
 def test_a_clone_without_a_sound_file_system_is_no_volume(world):
@@ -169,17 +169,17 @@ def test_what_has_a_clone_stays_until_that_is_gone(world):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (lambda pool: pool.open_by.update({NAME: ["10.0.0.9:0/1"]}), "still open at 10.0.0.9:0/1"),
         (lambda pool: pool.images[NAME]["snaps"].update(monday=False), "made by somebody else"),
     ],
 )
-def test_an_image_in_use_or_with_foreign_snapshots_stays(world, spoil, told):
+def test_an_image_in_use_or_with_foreign_snapshots_stays(world, spoil, message):
     world.ask()
     spoil(world.pool)
     world.release()
-    assert told in world.messages[0]
+    assert message in world.messages[0]
     assert NAME in world.pool.images
 
 

@@ -78,7 +78,7 @@ def test_a_second_writer_is_refused(node, monkeypatch, tmp_path):
     assert (second.mounts, node.pool.open_by[NAME]) == ({}, ["w1"])
 
 
-def test_two_that_open_at_the_same_moment_are_told_apart_by_the_lease(node):
+def test_two_that_open_at_the_same_moment_are_distinguished_by_the_lease(node):
     node.pool.locks.add((f"rbd_id.{NAME}", "avadm-open"))
     with pytest.raises(driver.VolumeError, match="being opened by another node"):
         node.mount()

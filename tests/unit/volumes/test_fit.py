@@ -76,6 +76,6 @@ def test_taints(tolerations, fits):
     assert (fit.misfit(node(taints=[GPU]), [], pod(tolerations=tolerations)) is None) is fits
 
 
-def test_a_node_that_is_drained_takes_no_volume_and_a_mere_preference_bars_nobody():
+def test_a_node_that_is_drained_takes_no_volume_and_a_mere_preference_bars_no_one():
     assert "no pods" in fit.misfit(node(unschedulable=True), [], pod())
     assert fit.misfit(node(taints=[{**GPU, "effect": "PreferNoSchedule"}]), [], pod()) is None

@@ -28,7 +28,7 @@ def image(tmp_path):
     return path
 
 
-def test_a_blank_image_gets_ext4_that_everybody_may_write_to(image):
+def test_a_blank_image_gets_ext4_that_all_users_may_write_to(image):
     form.make_filesystem(str(image))
     report = subprocess.run(
         ["blkid", "-p", "-o", "export", image], capture_output=True, text=True, check=True

@@ -172,7 +172,7 @@ def test_what_was_cut_off_goes_at_the_next_start_and_nothing_else(tmp_path):
     assert LocalWorld(folder).files() == sorted([f"{NAME}.img", "making-notes.img", "notes"])
 
 
-def test_a_disk_that_is_smaller_than_promised_is_told_at_the_start(tmp_path):
+def test_a_disk_that_is_smaller_than_promised_is_reported_at_the_start(tmp_path):
     with pytest.raises(local.VolumeError, match="smaller than"):
         LocalWorld(tmp_path / "local", mib=1 << 40)
 
@@ -253,7 +253,7 @@ def test_growth_that_was_cut_off_is_brought_to_its_end(here, monkeypatch):
     assert "resize2fs /dev/loop7" in here.ran
 
 
-def test_where_the_kernel_grows_nothing_that_is_mounted_the_next_mount_is_told_of_once(here, monkeypatch):
+def test_where_the_kernel_grows_nothing_that_is_mounted_the_next_mount_is_reported_of_once(here, monkeypatch):
     here.claimed()
     monkeypatch.setattr(local, "loops", lambda path: ["/dev/loop7"])
     here.rc = 1
@@ -280,7 +280,7 @@ def test_a_volume_never_shrinks(here):
 
 
 @pytest.mark.parametrize("size", ["", "x", "-5Gi", "1e99"])
-def test_a_size_that_is_none_is_told_and_holds_up_nobody(here, size):
+def test_a_size_that_is_none_is_reported_and_holds_up_no_one(here, size):
     here.claimed()
     here.grow(size)
     assert here.mib == 16

@@ -160,7 +160,7 @@ def test_what_does_not_answer_is_taken_out_of_kubelets_sight_and_never_looks_lik
     assert node.shown(PODS[0]) == "nfs.test:/export/faces", "and it is mounted again when it is back"
 
 
-def test_a_server_that_answers_again_begins_anew(node):
+def test_a_server_that_answers_again_begins_again(node):
     node.mount()
     for dead in (True, True, False, True, True):
         (node.dead.add if dead else node.dead.discard)("nfs.test:/export/faces")

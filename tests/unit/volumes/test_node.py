@@ -41,13 +41,13 @@ def files(folder, **mib):
             file.truncate(size << 20)
 
 
-def said(folder, mib=100):
+def usage(folder, mib=100):
     return json.loads(node.local_volumes(str(folder), mib << 20))
 
 
 def test_a_node_tells_the_room_it_has_and_the_volumes_that_are_whole(tmp_path):
     files(tmp_path, **{f"pvc-{UID}.img": 30, f"making-pvc-{UID}.img": 10, "notes": 5})
-    assert said(tmp_path) == {"free": 60, "volumes": {f"pvc-{UID}": 30}}
+    assert usage(tmp_path) == {"free": 60, "volumes": {f"pvc-{UID}": 30}}
 
 
 def test_a_disk_that_is_fuller_than_promised_counts_in_whole_gib(tmp_path, monkeypatch):
@@ -55,16 +55,16 @@ def test_a_disk_that_is_fuller_than_promised_counts_in_whole_gib(tmp_path, monke
         f_bavail, f_frsize = 1600, 1 << 20
 
     monkeypatch.setattr(node.os, "statvfs", lambda folder: Disk)
-    assert said(tmp_path, 10 << 10)["free"] == 1024
+    assert usage(tmp_path, 10 << 10)["free"] == 1024
 
 
 def test_a_folder_that_cannot_be_read_has_no_room(tmp_path):
-    assert said(tmp_path / "gone") == {"free": 0, "volumes": {}}
+    assert usage(tmp_path / "gone") == {"free": 0, "volumes": {}}
 
 
-def test_what_is_known_is_told_again_seldom_and_what_was_not_taken_at_once():
+def test_what_is_known_is_reported_again_seldom_and_what_was_not_taken_at_once():
     report, now, takes = [], [0.0], [False, True, True, True]
-    one = node.Told(lambda what: report.append(what) or takes.pop(0), lambda: now[0])
+    one = node.ChangeReporter(lambda what: report.append(what) or takes.pop(0), lambda: now[0])
     for what in ("a", "a", "a", "b"):
         one.see(what)
     assert report == ["a", "a", "b"]

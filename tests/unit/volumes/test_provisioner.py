@@ -46,7 +46,7 @@ def test_a_second_round_and_a_second_provisioner_change_nothing(made):
     assert (made.ceph.tree, len(made.api.volumes), made.api.events) == (before, 1, [])
 
 
-def test_a_claim_that_is_gone_takes_its_data_along_and_nobody_elses(made):
+def test_a_claim_that_is_gone_takes_its_data_along_and_no_other_users(made):
     tree = made.ceph.tree
     tree |= {"/other": "dir", "/other/data": "file", "/volumes/keep": "dir", "/volumes/keep/data": "file"}
     kept = {path: kind for path, kind in tree.items() if path != FOLDER}
@@ -81,7 +81,7 @@ def test_a_volume_that_is_not_as_it_was_made_is_refused(made, changes):
     made.it.round()
     made.it.round()
     assert (made.ceph.tree, len(made.api.volumes)) == (before, 1)
-    assert [e["reason"] for e in made.api.events] == ["VolumeFailedDelete"], "told once"
+    assert [e["reason"] for e in made.api.events] == ["VolumeFailedDelete"], "reported once"
     assert "nothing is removed" in made.messages[0]
 
 
@@ -106,7 +106,7 @@ def test_volumes_and_claims_of_others_are_left_alone(world):
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"selector": {"matchLabels": {"a": "b"}}}, "selector"),
         ({"volumeMode": "Block"}, "block"),
@@ -114,14 +114,14 @@ def test_volumes_and_claims_of_others_are_left_alone(world):
         ({"resources": {"requests": {"storage": "0"}}}, "no size"),
     ],
 )
-def test_what_cannot_be_made_is_told_where_its_owner_looks(world, spec, told):
+def test_what_cannot_be_made_is_reported_where_its_owner_looks(world, spec, message):
     world.ask(**spec)
     for _ in range(3):
         world.it.round()
     (event,) = world.api.events
     assert event["involvedObject"]["name"] == "data"
     assert event["reason"] == "ProvisioningFailed"
-    assert told in event["message"]
+    assert message in event["message"]
     assert world.api.volumes == []
 
 

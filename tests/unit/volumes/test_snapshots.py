@@ -51,7 +51,7 @@ def test_it_is_left_as_it_was_found(world):
     }
 
 
-def test_a_protection_of_somebody_else_stays(world):
+def test_a_protection_of_another_user_s_stays(world):
     world.pool.images["faces"]["snaps"]["v1"] = True
     ask(world)
     world.release()
@@ -64,11 +64,11 @@ def test_it_stays_protected_until_the_last_that_is_made_of_it_is_gone(world):
     world.pool.image("pvc-other", parent="rbd/faces@v1")
     world.release()
     assert protected(world)
-    assert world.pool.images["faces"]["meta"], "whoever goes last finds out who protected it"
+    assert world.pool.images["faces"]["meta"], "the last one finds out who protected it"
 
 
 @pytest.mark.parametrize(
-    ("snap", "told"),
+    ("snap", "message"),
     [
         ("facs@v1", "there is no image rbd/facs"),
         ("faces@v2", "has no snapshot v2"),
@@ -85,21 +85,21 @@ def test_it_stays_protected_until_the_last_that_is_made_of_it_is_gone(world):
         ("faces@v1\n", "names no snapshot"),
     ],
 )
-def test_what_is_not_there_or_no_name_is_told_and_nothing_is_made(world, snap, told):
+def test_what_is_not_there_or_no_name_is_reported_and_nothing_is_made(world, snap, message):
     ask(world, snap)
-    assert told in world.messages[0]
+    assert message in world.messages[0]
     assert (list(world.pool.images), protected(world), world.api.volumes) == (["faces"], False, [])
 
 
 @pytest.mark.parametrize("modes", [["ReadWriteOnce"], ["ReadWriteMany"], ["ReadOnlyMany", "ReadWriteOnce"]])
-def test_nobody_gets_it_to_write(world, modes):
+def test_no_one_gets_it_to_write(world, modes):
     ask(world, modes=modes)
     assert world.messages
     assert list(world.pool.images) == ["faces"]
 
 
 @pytest.mark.parametrize("trusted", [{"snapshots": "ava-system"}, {"snapshots": ""}, {}], ids=str)
-def test_claims_of_other_namespaces_read_nobodys_image(monkeypatch, trusted):
+def test_claims_of_other_namespaces_read_no_user_s_image(monkeypatch, trusted):
     world = RbdWorld(monkeypatch, **trusted)
     world.pool.image("faces")
     world.pool.images["faces"]["snaps"]["v1"] = False
@@ -115,7 +115,7 @@ def test_what_has_no_ext4_is_no_volume(world):
     assert world.api.volumes == []
 
 
-def test_an_image_that_cannot_be_cloned_is_told(world):
+def test_an_image_that_cannot_be_cloned_is_reported(world):
     world.pool.answers["snap protect"] = (22, "", "image must support layering")
     ask(world)
     assert "layering" in world.messages[0]

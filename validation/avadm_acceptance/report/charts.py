@@ -16,7 +16,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter
 from avadm_acceptance.report import text
 from avadm_validation.protocol.model import Metric, Report, Series, Verdict
 
-# Okabe-Ito: told apart by readers with any colour vision, and in grey print by the markers.
+# Okabe-Ito: distinguished by readers with any colour vision, and in grey print by the markers.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#b8a400"]
 MARKERS = "osD^vPX*"
 VERDICT_COLOURS = {

@@ -63,7 +63,7 @@ class Context:
         run: id of the run, part of every name that is made.
         seed: seed of the run.
         class_: class of the numbers.
-        progress: told of each step.
+        progress: called with each step.
         clock_offset: nodes' clock minus ours, seconds.
         shared: what one check of a run leaves for the next (images that took long to fill).
     """

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LONGEST_S = 1800.0
-"""Seconds after which nobody waits any longer; what was measured then may be disturbed, and is judged all the same."""
+"""Seconds after which no one waits any longer; what was measured then may be disturbed, and is judged all the same."""
 _CHANGED = threading.Condition()
 _HOLDERS: list[str] = []
 

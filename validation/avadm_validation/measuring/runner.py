@@ -100,11 +100,11 @@ class Runner:
         effort: ``quick`` or ``full``.
         run: id of the run.
         seed: seed of every random choice.
-        progress: told of each step.
-        finished: told of each check's result.
-        warn: told of each thing that could not be put back, after an interruption too.
+        progress: called with each step.
+        finished: called with each check's result.
+        warn: called with each thing that could not be put back, after an interruption too.
         left: the same, for the report.
-        telling: held while something is told: a suite may run checks at the same time.
+        telling: held while something is reported: a suite may run checks at the same time.
         machine: watches the load of the controller's machine; None where nothing watches it.
         begun: when the run began, on the monotonic clock.
         made_again: what several checks share and could not be made at first: it is made again once.
@@ -237,7 +237,7 @@ class Runner:
         try:
             return check.run(ctx)
         except MeasureError as e:
-            # Neither good nor bad was shown: the cause is told, and an exit status of its own is not needed.
+            # Neither good nor bad was shown: the cause is reported, and an exit status of its own is not needed.
             remedy = "Remove the cause that is named and measure the check again."
             return Outcome(
                 method="",

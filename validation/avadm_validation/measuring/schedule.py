@@ -31,7 +31,7 @@ class Session:
         beside: those of its checks that others may be made beside; all others are made alone.
         alone_first: those of the others that come before the rest.
         results: of what was made already: the preconditions.
-        clear: removes what nobody needs any more, once nothing timed is made; at the same time as the stages.
+        clear: removes what no one needs any more, once nothing timed is made; at the same time as the stages.
         closing: begins to put back, after its last stage, what takes long, while other suites are at work; the end looks again.
     """
 

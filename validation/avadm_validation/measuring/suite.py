@@ -13,7 +13,7 @@ from avadm_validation.protocol.model import CheckResult, Class, Criterion
 
 @dataclass(frozen=True)
 class Lack:
-    """What is said where a suite is asked for and the site has nothing that it measures.
+    """Message for a suite of which the site has no target.
 
     Attributes:
         check: identifier of the finding.
@@ -62,12 +62,12 @@ class Suite:
         prefix: with what the ids of its checks start (one of several), of its preconditions too; "" for the one suite without.
         target: attribute of the target that is None where it has nothing to measure.
         open: prepares it for a run of all its checks or those that are named, and puts everything back.
-        lack: what is said where it is asked for and the site has no such target.
+        lack: the message where the site has no such target.
         first: its preconditions, None for none.
         beside: those of its checks that others may be made beside; all others need a quiet machine.
         criteria: those that it keeps itself, for a class of numbers; all others are in ``criteria/``.
         conditions: reads from the raw files of a run, in the report's folder, what its numbers depend on.
-        every_reason: whether a reader is told each reason of a check, however many: each is a finding of its own.
+        every_reason: whether each reason is shown of a check, however many: each is a finding of its own.
     """
 
     checks: Sequence[Check]

@@ -23,7 +23,7 @@ class Model(BaseModel):
     )
 
 
-class Seen(Model):
+class LabRange(Model):
     """What healthy labs measured, and what a planted fault leaves: a threshold of class lab lies between the two."""
 
     worst: float
@@ -70,7 +70,7 @@ class Criterion(Model):
     """Why it may fail here; empty where it may not: what is measured and fails is then EXCEPTED, never PASS."""
     load_dependent: bool = False
     """Whether a busy machine changes the number although its unit does not tell (a time divided by its limit)."""
-    seen: Seen | None = None
+    seen: LabRange | None = None
     """What the threshold is derived from; every criterion of class lab that a mean judges has it, and times that are measured."""
 
     @property

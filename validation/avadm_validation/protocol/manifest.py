@@ -3,7 +3,7 @@
 ``raw/manifest.json`` is ``{"checks": [{"id", "own", "sha256"}], "report": sha256}``. ``own`` is the verdict that a
 check reported itself (it could not be measured, a precondition was not met), which no metric tells. The digests are of
 whole results and of the report around them, so that an edit of ``report.json`` alone shows even in its words. It is no
-signature: whoever changes report, raw files and manifest consistently is not found out.
+signature: anyone who changes report, raw files and manifest consistently is not found out.
 """
 
 from __future__ import annotations

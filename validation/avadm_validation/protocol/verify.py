@@ -202,7 +202,7 @@ def _criteria(report: Report, criteria: Criteria) -> list[str]:
         problems.append("config_hash is not that of this avadm's criteria")
     for check in report.checks:
         if not check.metrics and check.verdict in UNMEASURED:
-            continue  # nothing was measured; that the check said so itself is in the manifest
+            continue  # nothing was measured; that the check reported so itself is in the manifest
         used = {m.criterion.id: m.criterion for m in check.metrics if m.criterion}
         for wanted in criteria.needed(check.id):
             if wanted.id not in used:

@@ -82,7 +82,7 @@ def hang(pod, folder, seconds):
         os.write(tell, str(error).encode())
         os._exit(1)
     for stream in (0, 1, 2):
-        os.dup2(null, stream)  # nobody waits for what it might print
+        os.dup2(null, stream)  # no one waits for what it might print
     os.close(tell)
     while True:
         try:

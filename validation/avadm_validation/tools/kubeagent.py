@@ -214,7 +214,7 @@ def beat():
 
 
 def block(token, i):
-    """Return MiB number i of the content that a token stands for; whoever knows the token knows the digest."""
+    """Return MiB number i of the content that a token stands for; anyone who knows the token knows the digest."""
     return hashlib.sha256(("%s %d" % (token, i)).encode()).digest() * (MIB // 32)
 
 
@@ -227,7 +227,7 @@ def sync(path):
 
 
 def write(job):
-    """Write the content of the token (and this pod's CLAIM); its digest is told when the file is on the disk."""
+    """Write the content of the token (and this pod's CLAIM); its digest is printed when the file is on the disk."""
     token, report = "%s %s" % (job["token"], os.environ.get("CLAIM", "")), hashlib.sha256()
     try:
         with open(job["path"], "wb") as f:

@@ -28,7 +28,7 @@ def until(true, end):
         time.sleep(PAUSE_S)
 
 
-def told(name, status, answer):
+def record(name, status, answer):
     return {
         "name": name,
         "status": status,
@@ -42,7 +42,7 @@ def ask_for(api, path, pod, end):
     """Ask for a pod; again while an API server has not heard what is used of the quota."""
     while True:
         status, answer = api.ask("POST", path, pod)
-        answer = told(pod["metadata"]["name"], status, answer)
+        answer = record(pod["metadata"]["name"], status, answer)
         if UNKNOWN not in answer["message"] or time.time() > end:
             return answer
         time.sleep(PAUSE_S)
@@ -54,7 +54,7 @@ def quota(api, job):
     quotas, made = space + "/resourcequotas", []
     for one in job["quotas"]:
         status, answer = api.ask("POST", quotas, one)
-        made.append(told(one["metadata"]["name"], status, answer))
+        made.append(record(one["metadata"]["name"], status, answer))
     path = quotas + "/" + job["quotas"][0]["metadata"]["name"]
     end = time.time() + job["limit_s"]
 
@@ -101,13 +101,13 @@ class Evictions(object):
         self.budget = budgets + "/" + self.job["budget"]["metadata"]["name"]
         for kind, path in (("budget", budgets), ("deployment", deployments)):
             status, answer = self.api.ask("POST", path, self.job[kind])
-            self.made.append(told(kind, status, answer))
+            self.made.append(record(kind, status, answer))
         until(self.gives, self.end)
         self.settle()
         return sorted(n for n, p in (self.pods() or {}).items() if is_ready(p))
 
     def settle(self):
-        """Wait until nobody has written the budget for some seconds.
+        """Wait until no one has written the budget for some seconds.
 
         The controller of 1.9 that is counting when a pod is evicted writes its older count over the eviction's.
         """
@@ -143,7 +143,7 @@ class Evictions(object):
         meta = {"name": name, "namespace": self.job["namespace"]}
         body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": meta}
         status, answer = self.api.ask("POST", "%s/%s/eviction" % (self.space, name), body)
-        self.tries.append(told(name, status, answer))
+        self.tries.append(record(name, status, answer))
         if status == 201:
             self.granted[name] = time.time()
 

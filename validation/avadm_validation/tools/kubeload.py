@@ -33,7 +33,7 @@ class Connection(HTTPSConnection):
         HTTPSConnection.connect(self)
         shown = [value for _kind, value in self.sock.getpeercert().get("subjectAltName", ())]
         if not self._context.check_hostname and self.host not in shown:
-            raise IOError("the certificate is of %s" % (", ".join(shown) or "nobody"))
+            raise IOError("the certificate is of %s" % (", ".join(shown) or "no host"))
 
 
 class Api(object):
@@ -88,7 +88,7 @@ class Api(object):
 
 
 def watch(api, path, seen, stop, limit):
-    """Note when each pod was first seen scheduled, and running, until told to stop."""
+    """Note when each pod was first seen scheduled, and running, until it is stopped."""
     answer = api.open("GET", path, timeout=limit)
     while not stop.is_set():
         try:

@@ -31,7 +31,7 @@ class Connection(HTTPSConnection):
         HTTPSConnection.connect(self)
         shown = [value for _kind, value in self.sock.getpeercert().get("subjectAltName", ())]
         if not self._context.check_hostname and self.host not in shown:
-            raise IOError("the certificate is of %s" % (", ".join(shown) or "nobody"))
+            raise IOError("the certificate is of %s" % (", ".join(shown) or "no host"))
 
 
 class Handler(HTTPSHandler):

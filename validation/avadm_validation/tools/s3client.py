@@ -217,7 +217,7 @@ VERBS = {f.__name__: f for f in (functions, refusals, quota, load, put, clear, s
 
 
 def main():
-    """Do a verb; what goes wrong as a whole is said in one line, without keys."""
+    """Run a command; an error is printed in one line, without keys."""
     job = json.load(sys.stdin)
     try:
         print(json.dumps(VERBS[sys.argv[1]](job)))

@@ -9,7 +9,7 @@ DOWNLOADS = 5  # times that an object is asked for, as in boto3's TransferConfig
 
 
 def client(job, keys=None, endpoint=None, attempts=5):
-    """Return a client of boto3; without keys nobody signs."""
+    """Return a client of boto3; without keys no one signs."""
     import boto3
     from botocore import UNSIGNED
     from botocore.config import Config

@@ -11,7 +11,7 @@ from s3common import body, client, code_of, content, digest
 
 
 class Worker(threading.Thread):
-    """Writes or reads objects until told to end, one at a time.
+    """Writes or reads objects until it is stopped, one at a time.
 
     Args:
         s3: client.

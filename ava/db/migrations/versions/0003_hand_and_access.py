@@ -19,7 +19,7 @@ def _word(length: int) -> sa.String:
     return sa.String(length, collation="C").with_variant(sa.String(length), "sqlite")
 
 
-# The audit log is append only. Whoever writes into the outbox wakes who listens (ava/db/listener.py).
+# The audit log is append only. Anyone who writes into the outbox wakes who listens (ava/db/listener.py).
 TRIGGERS = {
     "postgresql": (
         """

@@ -33,7 +33,7 @@ def upgrade() -> None:
         sa.Column("created", UtcDateTime, nullable=False),
         sa.ForeignKeyConstraint(["run"], ["runs.id"], name=op.f("revisions_run_fkey")),
         sa.PrimaryKeyConstraint("run", "revision", name=op.f("revisions_pkey")),
-        comment="what a service was told to be, append only",
+        comment="what a service was configured to be, append only",
     )
     op.create_table(
         "predecessors",

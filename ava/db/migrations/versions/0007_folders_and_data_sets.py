@@ -107,7 +107,7 @@ def _uses() -> None:
         sa.PrimaryKeyConstraint("id", name="uploads_pkey"),
         sa.ForeignKeyConstraint(["data_set"], ["data_sets.id"], name="uploads_data_set_fkey"),
         sa.ForeignKeyConstraint(["user_name"], ["users.name"], name="uploads_user_name_fkey"),
-        comment="files that are being sent; how much has come is told by the file itself",
+        comment="files that are being sent; how much has come is the file's size",
     )
     op.create_index("uploads_data_set_id_idx", "uploads", ["data_set", "id"])
 

@@ -12,7 +12,7 @@ from ava.services.runs.rules.site import Site, some
 
 
 def image(spec: Spec, site: Site, at: str) -> list[Problem]:
-    """Return why the image cannot be had; one that is named in full is the registry's to judge."""
+    """Return why the image is not available; one that is named in full is the registry's to judge."""
     row = site.images.get(spec.image)
     if row is not None and spec.kind not in row.uses:
         return [

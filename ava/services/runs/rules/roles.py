@@ -98,7 +98,7 @@ def distributed(spec: Spec, at: str) -> list[Problem]:
             found.append(
                 Problem(
                     "tf-role",
-                    Phrase("Nobody trains."),
+                    Phrase("No role trains."),
                     f"{at}.roles",
                     ", ".join(count),
                     Phrase("a master, chief or worker"),

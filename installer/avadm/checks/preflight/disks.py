@@ -40,13 +40,13 @@ def _none(node: Node) -> Finding:
     return finding("disks", found="no devices", wanted="devices in the site file", host=node.name)
 
 
-def _unproven(context: PreflightContext, told: set[tuple[str | None, str]]) -> list[Finding]:
-    """Return what the role that makes OSDs would refuse, but for what was told already."""
+def _unproven(context: PreflightContext, reported: set[tuple[str | None, str]]) -> list[Finding]:
+    """Return what the role that makes OSDs would refuse, but for what was reported already."""
     return [
         _finding("disks-unproven", node, device, found, "blank")
         for node, reports in context.each("proof")
         for device, report in zip(node.devices, reports, strict=True)
-        if (found := "; ".join(report["reasons"])) and (node.name, _name(device)) not in told
+        if (found := "; ".join(report["reasons"])) and (node.name, _name(device)) not in reported
     ]
 
 

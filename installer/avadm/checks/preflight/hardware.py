@@ -55,7 +55,7 @@ def _short(node: Node, least: Hardware, facts: Any) -> Iterator[tuple[str, str, 
         yield "memory", f"{memory['total_mib'] / 1024:.0f} GiB", f"at least {gib:g} GiB"
     if least.disks_gib and drives is not None:
         approved = {d.get("path", "").rpartition("/")[2] for d in facts.get("devices") or []}
-        # Where only solid-state disks count, one of which that is not told (null) does not.
+        # Where only solid-state disks count, one of which that is not reported (null) does not.
         fit = [d for d in drives if not least.ssd or d["rotational"] is False]
         have = sorted((d["gib"] for d in fit if d["name"] not in approved), reverse=True)
         want = sorted(least.disks_gib, reverse=True)

@@ -16,7 +16,7 @@ from avadm.checks.framework import Check
 from avadm.findings import Finding
 from avadm.quantity import quantity
 
-LOSS = 0.2  # share of ten requests; one lost is told as a warning
+LOSS = 0.2  # share of ten requests; one lost is reported as a warning
 # A pair is an outlier beyond the nodes' median by this many standard deviations (1.4826 x the median absolute deviation), if
 # it is also twice the median and this many milliseconds above it: on a quiet network all are within a tenth.
 DEVIATIONS, SCALE, TIMES, FLOOR_MS = 6.0, 1.4826, 2.0, 0.25

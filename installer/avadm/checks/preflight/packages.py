@@ -22,7 +22,7 @@ def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node that lacks packages, or would get another version than the profile's."""
     found = []
 
-    def told(name: str) -> str:
+    def describe(name: str) -> str:
         source = context.profile.source_of(name)
         return f"{name} (of {source}: {context.profile.sources[source].what})" if source else name
 
@@ -34,8 +34,8 @@ def judge(context: PreflightContext) -> list[Finding]:
                 finding(
                     "packages",
                     where="apt-cache policy",
-                    found=f"no candidate for {', '.join(map(told, missing))}"
-                    + (f"; apt-get update said: {fact['trouble']}" if fact["trouble"] else ""),
+                    found=f"no candidate for {', '.join(map(describe, missing))}"
+                    + (f"; apt-get update reported: {fact['trouble']}" if fact["trouble"] else ""),
                     wanted="a candidate for each",
                     host=node.name,
                 )

@@ -1,4 +1,4 @@
-"""Nobody else filters packets on the nodes, and nftables' tables of our name are ours."""
+"""No other packet filter on the nodes, and nftables' tables of our name are ours."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ def judge(context: PreflightContext) -> list[Finding]:
     return found
 
 
-CHECK = Check("packet-filter", "nobody else filters packets", ("filters",), judge, scope="all")
+CHECK = Check("packet-filter", "no conflicting packet filter", ("filters",), judge, scope="all")

@@ -12,7 +12,7 @@ VARIABLE = "kube_node_own_kernel"
 
 
 def own_kernel(site: Site, node: Node) -> bool:
-    """Return whether a node's kernel, and so its swap space, is its own, as the role is told."""
+    """Return whether a node's kernel, and so its swap space, is its own, as in the role's variables."""
     return bool((site.extra_vars | node.vars).get(VARIABLE, True))
 
 

@@ -147,7 +147,7 @@ def _registry(site: Site, profile: Profile, store: KeyStore, out: Variables) -> 
     if site.components.kubernetes.registry_storage == "cephfs" and filesystem:
         mount = filesystem.mount.rstrip("/")
         out.all |= {"registry_mount": mount, "registry_storage": f"{mount}/registry"}
-        # What another node's registry is being sent would be taken for what nobody needs.
+        # What another node's registry is being sent would be taken for what no one needs.
         out.all["registry_gc"] = len(servers) == 1
     # Known by name on every node, whether there is a name service or not.
     out.all["base_hosts"] += f"\n{servers[0].address} {places.registry_name(site)}"

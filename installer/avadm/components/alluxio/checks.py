@@ -58,7 +58,7 @@ def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
 def _workers(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     pages, leaders, _ = _masters(s)
     if not leaders:
-        yield unknown("no master leads, so that nobody counts them", "cluster")
+        yield unknown("no master leads, so they are not counted", "cluster")
         return
     values, wanted = pages[leaders[0]]["values"], len(s.site.with_role(CACHE_WORKER))
     serve, lost = int(values["Cluster_Workers"]), int(values.get("Cluster_LostWorkers", 0))

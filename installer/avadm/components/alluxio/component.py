@@ -9,8 +9,8 @@ from avadm.site.model import Node, Site
 
 MASTER, WORKER, CLIENT = "cache-master", "cache-worker", "cache-client"
 """Duties: the node runs a master, a worker; it mounts the cache."""
-ANYBODY = "whoever names a user (SIMPLE authentication)"
-"""Who is let in at a port that nodes reach: whoever comes is believed to be who they say. Pods reach none of them."""
+ANY_CLIENT = "any client that names a user (SIMPLE authentication)"
+"""Who is let in at a port that nodes reach: anyone who comes is believed to be who they say. Pods reach none of them."""
 READER = "cache-reader"
 """Duty: the node runs a master or a worker, which reads an HDFS."""
 MEMBER = "cache-member"
@@ -63,7 +63,7 @@ COMPONENT = Component(
             what=what,
             duty=duty,
             peers=peers,
-            who=ANYBODY if Peer.NODES in peers else "all",
+            who=ANY_CLIENT if Peer.NODES in peers else "all",
             always=number != cache.JOURNAL_PORT,
         )
         # None for pods: the master's REST gives contents of files. The platform asks it through the API server

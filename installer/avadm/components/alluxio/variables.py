@@ -26,7 +26,7 @@ NAMENODE_PORT = 8020
 METRICS = "/metrics/prometheus/"
 """Path of the metrics; without the slash at its end the answer is a redirection."""
 LACKS = {
-    "s3": "S3 under stores (no jar for them can be had)",
+    "s3": "S3 under stores (no jar for them is available)",
     "fuse": "mounts on clients (no FUSE; set fuse: false)",
     "masters": "elections without ZooKeeper (one master only)",
     "recipe": "a recipe of its artifact",
@@ -45,8 +45,8 @@ PATIENCE = {
     "ipc.client.connect.max.retries": "0",
     "ipc.client.connect.max.retries.on.timeouts": "1",
 }
-"""How long an HDFS that does not answer is waited for: some 20 s where nobody listens, so that a change of the active namenode
-is not noticed. Hadoop's own are 15 minutes, in which a master of the cache answers nobody who asks for what lies there."""
+"""How long an HDFS that does not answer is waited for: some 20 s where none listens, so that a change of the active namenode
+is not noticed. Hadoop's own are 15 minutes, in which a master of the cache answers no one who asks for what lies there."""
 
 
 @dataclass(frozen=True)

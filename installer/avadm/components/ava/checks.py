@@ -35,7 +35,7 @@ def _acts(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     before, after = data["leases"]
     for name in sorted(before):
         if not after[name] or not after[name][0]:
-            yield bad("nobody acts", name)
+            yield bad("no leader", name)
         elif before[name] == after[name]:
             yield bad(f"{after[name][0]} has it and does not renew it", name)
 
@@ -45,7 +45,7 @@ def _way(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
         yield bad(data["way"]["said"] or f"HTTP {data['way']['status']}", "ingress")
 
 
-def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
+def _database(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["said"]:
         yield bad(f"the database cannot be asked: {data['said']}", node)
     for whose, field, used, charged in data["drift"]:
@@ -103,7 +103,7 @@ CHECKS = (
         "ava-ledger",
         "a group or queue whose use is not the sum of what is charged: quotas let in too much or too little",
         ("ava_ledger",),
-        _ledger,
+        _database,
         roles=("ava-ledger",),
         remedy="Keep the database as it is (`avadm support collect`) and report it: the platform never writes "
         "one without the other.",

@@ -14,7 +14,7 @@ DATABASE = "ava"
 NAMESPACE = "ava-system"
 OPERATOR = f"system:serviceaccount:{NAMESPACE}:operator"
 """Account of its operator, which makes the Ingresses of services."""
-LEDGER = "ava-ledger"
+DATABASE_CHECKS = "ava-ledger"
 """Duty: the node has the database."""
 REGISTRY_CLIENT = "registry-client-ava"
 """Certificate, and owner of its key, that the interface shows to the image registry."""
@@ -32,7 +32,7 @@ PARTS = ("api", "operator", "scheduler")
 """Its deployments, which differ in nothing but what they run."""
 FOLDERS = ("users", "groups", "datasets")
 """Folders at the root of the shared file system, below which it makes those of users, groups and data sets."""
-SERVED, TOLD = 8080, 9090
+SERVED, INTERNAL = 8080, 9090
 """Ports of a pod: what users are served (API and gate alone), and health and metrics (all but the ssh gateway)."""
 JUMP = 2222
 """Port of a pod of the ssh gateway."""
@@ -120,7 +120,7 @@ COMPONENT = Component(
         wants=images,
         apart=True,
     ),
-    duties={"ava": controls, LEDGER: keepers},
+    duties={"ava": controls, DATABASE_CHECKS: keepers},
     leaves=leaves,
     programs=(
         Program(
@@ -137,6 +137,6 @@ COMPONENT = Component(
     questions=(
         Probe("ava", ("ava",), witnesses=2),
         Probe("ava_runs", ("ava",), witnesses=1),
-        Probe("ava_ledger", (LEDGER,), seconds=60),
+        Probe("ava_ledger", (DATABASE_CHECKS,), seconds=60),
     ),
 )

@@ -47,12 +47,12 @@ NfsServer = Annotated[
 
 
 class Workbenches(Model):
-    """When workbenches are stopped in which nobody works: no browser, no ssh session, next to no use of processors and GPUs."""
+    """When idle workbenches are stopped: no browser, no ssh session, next to no use of processors and GPUs."""
 
     idle_hours: Real | None = Field(default=None, gt=0, le=8760)
     """After so many hours; never where absent. Their use is asked of the site's Prometheus: without one none is stopped."""
     warn_hours: Real = Field(default=1, gt=0, le=8760)
-    """So many hours before that its user is told."""
+    """Hours before the stop at which the user is notified."""
 
 
 Space = Annotated[Whole, Field(ge=0, le=2**20)]
@@ -113,7 +113,7 @@ class Ava(Model):
     nfs_servers: list[NfsServer] = []
     """NFS servers whose folders the platform's administrators may make data sets of, read-only; none: no data set is from NFS."""
     workbenches: Workbenches = Workbenches()
-    """When workbenches are stopped in which nobody works."""
+    """When idle workbenches are stopped."""
     oidc: Oidc | None = None
     """OpenID Connect provider at which people log in, beside name and password."""
     ldap: Ldap | None = None

@@ -79,7 +79,7 @@ class Ldap(Service):
     """Login by a directory: the platform binds as the user, by `user_dn` or after a `search`; an account in AVA is needed."""
 
     url: str = Field(pattern=r"^ldaps?://[^\s/:]+(:[0-9]{1,5})?$")
-    """Its address; `ldap://` is upgraded by StartTLS, and nobody gets in without."""
+    """Its address; `ldap://` is upgraded by StartTLS, which is required."""
     user_dn: str | None = Field(default=None, pattern=r"^[^\s].*\{name\}")
     """Name in the directory, with {name}: `uid={name},ou=people,dc=example,dc=org`."""
     search: LdapSearch | None = None
@@ -92,7 +92,7 @@ class Webhook(Service):
     url: str = Field(pattern=r"^https?://[^\s]+$")
     """Its address."""
     secret: VaultName = "vault_ava_webhook_secret"  # noqa: S105  a variable's name
-    """Variable of the vault with what they are signed with; made where it is missing, for the receiver to be told."""
+    """Variable of the vault with what they are signed with; made where it is missing, for the receiver."""
 
 
 class Mail(Service):
@@ -107,7 +107,7 @@ class Mail(Service):
     tls: Literal["none", "starttls", "tls"] = "starttls"
     """How it is spoken to; a password is never sent without."""
     user: str = ""
-    """Whom the platform logs in as; nobody where empty."""
+    """SMTP user name; leave empty for no authentication."""
     password: VaultName = "vault_ava_mail_password"  # noqa: S105  a variable's name
     """Variable of the vault with that user's password."""
 

@@ -66,7 +66,7 @@ def housed(draft: Draft) -> Iterator[Finding]:
 
 
 def named(draft: Draft) -> Iterator[Finding]:
-    """Its name is nobody else's."""
+    """Its name is no one else's."""
     if not draft.site.components.ava or not draft.ok(*AVA) or not draft.ok("network"):
         return
     own = draft.site.components.ava.host
@@ -104,7 +104,7 @@ def cloned(draft: Draft) -> Iterator[Finding]:
 
 
 def idle(draft: Draft) -> Iterator[Finding]:
-    """Who does not work is told before the end, and what workbenches use is measured."""
+    """An idle user is notified before the stop, and what workbenches use is measured."""
     knobs = draft.site.components.ava
     if not knobs or not draft.ok(*AVA) or (hours := knobs.workbenches.idle_hours) is None:
         return

@@ -14,11 +14,11 @@ from avadm.components.addons.variables import REGISTRY_PORT
 from avadm.components.alluxio.placement import MASTER_WEB_PORT
 from avadm.components.ava.component import (
     DATABASE,
+    INTERNAL,
     JUMP,
     NAMESPACE,
     PARTS,
     SERVED,
-    TOLD,
     cache,
     doors,
     host,
@@ -40,7 +40,7 @@ from avadm.site import placement as places
 from avadm.site.model import Site
 
 SEALING_KEY = "vault_ava_sealing_key"
-"""Seals what users give and nobody gets back (deploy keys); with another one that is lost."""
+"""Seals what users give and no one gets back (deploy keys); with another one that is lost."""
 GATE_SECRET, JUMP_SECRET, JUMP_HOST_KEY = (
     "vault_ava_gate_secret",
     "vault_ava_jump_secret",
@@ -94,7 +94,7 @@ def render(given: RenderContext, out: Variables) -> None:
         "ava_git_host_keys": "".join(f"{one.host_keys.rstrip()}\n" for one in knobs.git if one.host_keys),
         "ava_git_ca_certificates": "".join(f"{one.ca.rstrip()}\n" for one in knobs.git if one.ca),
         "ava_served_port": SERVED,
-        "ava_told_port": TOLD,
+        "ava_internal_port": INTERNAL,
         "ava_registration": knobs.registration,
         "ava_database": {
             "host": str(kept.vip or nodes(site)[0].address) if nodes(site) else "",
@@ -159,8 +159,8 @@ def render(given: RenderContext, out: Variables) -> None:
         _add(out.all, "grafana_more_dashboards", "gpu-users")
 
 
-def _add(told: dict[str, Any], name: str, item: str) -> None:
-    told[name] = [*told.get(name, []), item]
+def _add(target: dict[str, Any], name: str, item: str) -> None:
+    target[name] = [*target.get(name, []), item]
 
 
 def _addresses(site: Site) -> list[str]:

@@ -28,7 +28,7 @@ CONFIG = "/etc/ava/config"
 PORTS = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
 
 
-class _Told:
+class _Outputs:
     """What is gathered: settings, files with secrets, authorities and openings."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def render(given: RenderContext, out: Variables) -> None:
     knobs = given.site.components.ava
     if knobs is None:
         return
-    report = _Told()
+    report = _Outputs()
     if own := knobs.certificate:
         out.all |= {
             "ingress_own_certificate": own.chain.strip() + "\n",
@@ -86,27 +86,27 @@ def render(given: RenderContext, out: Variables) -> None:
     }
 
 
-def _entry(ldap: Ldap, told: _Told) -> dict[str, Any]:
+def _entry(ldap: Ldap, outputs: _Outputs) -> dict[str, Any]:
     """Return the settings of how a user's entry is found in the directory."""
     if ldap.search is None:
         return {"user_dn": ldap.user_dn}
     search = ldap.search.model_dump(mode="json", include={"base", "filter", "bind_dn"})
-    return {"search": {**search, "passfile": told.secret("api", "ldap", ldap.search.password)}}
+    return {"search": {**search, "passfile": outputs.secret("api", "ldap", ldap.search.password)}}
 
 
-def _registry(given: RenderContext, told: _Told) -> None:
+def _registry(given: RenderContext, outputs: _Outputs) -> None:
     """Let the interface read in the site's own registry what an image runs by itself, and remove what is users' own."""
     servers = given.site.with_role("registry")
     if not servers:
         return
-    told.cas["registry-ca.crt"] = given.store.trusted(Authority.KUBERNETES)
-    told.cas["registry-client.crt"] = given.store.leaf(REGISTRY_CLIENT)
-    told.secrets["api"]["registry-key"] = key_pem(key_variable(REGISTRY_CLIENT))
+    outputs.cas["registry-ca.crt"] = given.store.trusted(Authority.KUBERNETES)
+    outputs.cas["registry-client.crt"] = given.store.leaf(REGISTRY_CLIENT)
+    outputs.secrets["api"]["registry-key"] = key_pem(key_variable(REGISTRY_CLIENT))
     networks = [f"{n.address}/32" for n in servers]
-    told.openings += [{"part": "api", "networks": networks, "port": p} for p in (READERS, USERS, SPACE)]
-    told.cas["registry-tokens.crt"] = given.store.leaf(REGISTRY_TOKENS)
-    told.secrets["api"]["registry-tokens-key"] = key_pem(key_variable(REGISTRY_TOKENS))
-    told.settings["api"]["user_registry"] = {
+    outputs.openings += [{"part": "api", "networks": networks, "port": p} for p in (READERS, USERS, SPACE)]
+    outputs.cas["registry-tokens.crt"] = given.store.leaf(REGISTRY_TOKENS)
+    outputs.secrets["api"]["registry-tokens-key"] = key_pem(key_variable(REGISTRY_TOKENS))
+    outputs.settings["api"]["user_registry"] = {
         "host": f"{places.registry_name(given.site)}:{USERS}",
         "pulled": f"{places.registry_name(given.site)}:{READERS}",
         "space": f"{places.registry_name(given.site)}:{SPACE}",
@@ -114,7 +114,7 @@ def _registry(given: RenderContext, told: _Told) -> None:
         "certificate": f"{CONFIG}/registry-tokens.crt",
         "issuer": ISSUER,
     }
-    told.settings["api"]["registries"] = {
+    outputs.settings["api"]["registries"] = {
         f"{places.registry_name(given.site)}:{READERS}": {
             "ca": f"{CONFIG}/registry-ca.crt",
             "certificate": f"{CONFIG}/registry-client.crt",
@@ -123,12 +123,12 @@ def _registry(given: RenderContext, told: _Told) -> None:
     }
 
 
-def _prometheus(given: RenderContext, told: _Told) -> None:
+def _prometheus(given: RenderContext, outputs: _Outputs) -> None:
     """Let the interface ask the site's own Prometheus servers what runs use; one of another site's it does not know."""
     if not places.metered(given.site):
         return
     servers = monitoring.datasources(given.site, given.profile)
-    told.openings.append(
+    outputs.openings.append(
         {
             "part": "api",
             "networks": [f"{n.address}/32" for n in given.site.with_role("prometheus")],
@@ -137,34 +137,34 @@ def _prometheus(given: RenderContext, told: _Told) -> None:
     )
     shown = {}
     if variables_tls.read_guarded(given.site, given.profile):
-        told.cas["metrics-ca.crt"] = given.store.trusted(Authority.METRICS)
-        told.cas["metrics-client.crt"] = given.store.leaf(METRICS_CLIENT)
-        told.secrets["api"]["metrics-key"] = key_pem(key_variable(METRICS_CLIENT))
+        outputs.cas["metrics-ca.crt"] = given.store.trusted(Authority.METRICS)
+        outputs.cas["metrics-client.crt"] = given.store.leaf(METRICS_CLIENT)
+        outputs.secrets["api"]["metrics-key"] = key_pem(key_variable(METRICS_CLIENT))
         shown = {
             "ca": f"{CONFIG}/metrics-ca.crt",
             "certificate": f"{CONFIG}/metrics-client.crt",
             "key": "/etc/ava/services-api/metrics-key",
         }
-    told.settings["api"]["prometheus"] = [{**one, **shown} for one in servers]
+    outputs.settings["api"]["prometheus"] = [{**one, **shown} for one in servers]
 
 
-def _notices(site: Site, told: _Told, out: Variables) -> dict[str, Any]:
+def _notices(site: Site, outputs: _Outputs, out: Variables) -> dict[str, Any]:
     knobs, found = site.components.ava, {}
     if knobs is None or knobs.notices is None:
         return {}
     if hook := knobs.notices.webhook:
         out.secrets[hook.secret] = lambda: secrets.token_urlsafe(SECRET_BYTES)
-        ca = told.reach("operator", "webhook", hook, port_of(hook.url))
+        ca = outputs.reach("operator", "webhook", hook, port_of(hook.url))
         found["webhook"] = {
             "url": hook.url,
-            "secret_file": told.secret("operator", "webhook", hook.secret),
+            "secret_file": outputs.secret("operator", "webhook", hook.secret),
             **ca,
         }
     if mail := knobs.notices.mail:
         reply = mail.model_dump(mode="json", include={"host", "port", "sender", "tls"})
         if mail.user:
-            reply |= {"user": mail.user, "passfile": told.secret("operator", "mail", mail.password)}
-        found["mail"] = {**reply, **told.reach("operator", "mail", mail, mail.port)}
+            reply |= {"user": mail.user, "passfile": outputs.secret("operator", "mail", mail.password)}
+        found["mail"] = {**reply, **outputs.reach("operator", "mail", mail, mail.port)}
     return found
 
 

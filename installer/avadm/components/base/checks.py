@@ -18,7 +18,7 @@ MEMORY_WARN = 0.05
 MEMORY_BAD = 0.02
 INOTIFY_WARN = 0.85
 ROOM_PERCENT = 5.0
-"""How far above kubelet's threshold of eviction it is told."""
+"""How far above kubelet's threshold of eviction it is reported."""
 VAGUE_MS = 5000.0
 """A clock measured no better than this is not known."""
 
@@ -84,7 +84,7 @@ def _read_only(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
 
 def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     share = data["available"] / data["total"]
-    text = f"{data['available']} of {data['total']} MiB can be had"
+    text = f"{data['available']} of {data['total']} MiB available"
     if share < MEMORY_BAD:
         yield bad(text)
     elif share < MEMORY_WARN:
@@ -185,7 +185,7 @@ CHECKS = (
         _inotify,
         remedy="Raise fs.inotify.max_user_instances (sysctl); find who holds many: `ls -l /proc/*/fd | grep -c inotify`.",
         requirement="K2",
-        good="inotify instances can be had",
+        good="inotify instances are available",
     ),
     _check(
         "open-files",
@@ -203,6 +203,6 @@ CHECKS = (
         _private,
         remedy="Stop that process; run it as a service of the host, or mount the host's root into it with propagation rslave.",
         requirement="K1",
-        good="nobody holds the host's mounts privately",
+        good="no private copies of the host's mounts",
     ),
 )

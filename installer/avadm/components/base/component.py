@@ -13,7 +13,7 @@ COMPONENT = Component(
         (),
         ("base", "chrony"),
         apart=True,
-        told=("base_hosts",),
+        peer_inputs=("base_hosts",),
     ),
     packages={EVERYWHERE: Packages(base=("base", "chrony"))},
     ports=(

@@ -34,7 +34,7 @@ def _servers(s: Snapshot) -> str | None:
 def _versions(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     server = _servers(s)
     if server is None:
-        yield unknown("no ceph server told its version")
+        yield unknown("no ceph server reported its version")
         return
     rows = {
         **{f"the running {n}": v for n, v in data["running"].items()},
@@ -132,7 +132,7 @@ CHECKS = (
         remedy="`ceph tell mds.NAME dump_ops_in_flight` names what they wait for; a client that keeps "
         "capabilities: `session ls`, then evict it.",
         requirement="K6",
-        good="nobody waits long",
+        good="no long waits",
     ),
     _check(
         "cephfs-clients",

@@ -18,7 +18,7 @@ def _member(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if data["said"]:
         yield bad(data["said"])
     elif node not in data["members"]:
-        yield bad(f"Patroni runs, but knows only {', '.join(sorted(data['members'])) or 'nobody'}")
+        yield bad(f"Patroni runs, but knows only {', '.join(sorted(data['members'])) or 'no member'}")
     elif (state := data["members"][node][1]) not in RUNS:
         yield bad(f"the member is {state}")
 
@@ -56,7 +56,7 @@ CHECKS = (
     ),
     _check(
         "database-primary",
-        "PostgreSQL without a primary: nobody can write",
+        "PostgreSQL without a primary: writes fail",
         ("database",),
         _primary,
         scope="site",

@@ -75,7 +75,7 @@ COMPONENT = Component(
         ("vip",),
         component="database",
     ),
-    # PostgreSQL's package makes and starts a cluster of its own unless it is told not to before.
+    # PostgreSQL's package makes and starts a cluster of its own unless configured otherwise before.
     packages={"database": Packages(late=("database",))},
     ports=(
         Port(

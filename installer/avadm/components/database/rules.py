@@ -41,7 +41,7 @@ def served(draft: Draft) -> Iterator[Finding]:
 
 
 def address(draft: Draft) -> Iterator[Finding]:
-    """Several nodes have a virtual address, which is nobody else's."""
+    """Several nodes have a virtual address, which is no one else's."""
     if draft.site.components.database and draft.ok(*DATABASE) and draft.whole("roles"):
         yield from virtual.wanted(draft, VIRTUAL, "nodes of the database")
 

@@ -1,9 +1,9 @@
 """Who may do what with PostgreSQL's backups in the site's own object store.
 
 One bucket that keeps former versions, whose owner's keys are on no node. Each member has a user of its own, which writes, reads
-and deletes. On a bucket with versions that only covers up what was there: nobody but the owner removes a version, ends the
+and deletes. On a bucket with versions that only covers up what was there: no one but the owner removes a version, ends the
 keeping of them or changes the policy. So a member that somebody else has taken over can neither destroy nor replace a backup
-for as long as versions are kept; what it can is told in docs/how-to/back-up-and-restore.md.
+for as long as versions are kept; its abilities are described in docs/how-to/back-up-and-restore.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OWNER_KEYS = ("vault_s3_access_avadm_database", "vault_s3_secret_avadm_database"
 """Vault variables of the bucket's owner."""
 CHANGE = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
 LEFT_DAYS = 2
-"""Days after which the parts of an upload that nobody finished are removed."""
+"""Days after which the parts of an unfinished upload are removed."""
 
 
 def user(member: Node) -> str:

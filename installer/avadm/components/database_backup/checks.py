@@ -1,4 +1,4 @@
-"""PostgreSQL's backups: one is there in time, WAL is archived, the newest was proven; as its nodes told last."""
+"""PostgreSQL's backups: one is there in time, WAL is archived, the newest was proven; as its nodes reported last."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAITS_BYTES = 4 << 30
 """As the alert DatabaseArchiveWaits."""
 
 
-def _told(s: Snapshot, name: str) -> list[float]:
+def _metric(s: Snapshot, name: str) -> list[float]:
     """Return what the nodes tell under a name; a standby tells nothing of what only the primary knows."""
     found = [s.part(n.name, "database_backup") for n in s.site.with_role(BACKED_UP)]
     return [one["values"][name] for one in found if one and name in one["values"]]
@@ -25,35 +25,35 @@ def _told(s: Snapshot, name: str) -> list[float]:
 def _looked(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     at = data["values"].get("looked_timestamp_seconds")
     if at is None:
-        yield warn("nobody has looked at them yet")
+        yield warn("they have not been checked yet")
     elif s.taken - at > SILENT_S:
-        yield warn(f"nobody has looked at them for {(s.taken - at) / 60:.0f} minutes")
+        yield warn(f"they have not been checked for {(s.taken - at) / 60:.0f} minutes")
 
 
 def _age(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
-    made, count = _told(s, "backup_timestamp_seconds"), _told(s, "backups")
+    made, count = _metric(s, "backup_timestamp_seconds"), _metric(s, "backups")
     if count and max(count) == 0 and made and s.taken - max(made) > 3600:
         yield bad("there is none", "cluster")
     elif made and s.taken - max(made) > OLD_S:
         yield bad(f"the newest is {(s.taken - max(made)) / 3600:.0f} hours old", "cluster")
-    elif any(_told(s, "backup_failed")):
+    elif any(_metric(s, "backup_failed")):
         yield warn("the last try failed", "cluster")
 
 
 def _archive(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
-    waits = max(_told(s, "archive_waiting_bytes"), default=0.0)
-    if any(_told(s, "archive_dropped")):
+    waits = max(_metric(s, "archive_waiting_bytes"), default=0.0)
+    if any(_metric(s, "archive_dropped")):
         yield bad("WAL was given up: no time between then and the next backup can be restored", "cluster")
     if waits > WAITS_BYTES:
         yield bad(f"{waits / 2**30:.1f} GiB of WAL wait", "cluster")
-    elif any(_told(s, "archive_failing")):
+    elif any(_metric(s, "archive_failing")):
         yield bad("the last segment of WAL could not be archived", "cluster")
-    if 0.0 in _told(s, "repository_answers"):
+    if 0.0 in _metric(s, "repository_answers"):
         yield bad("the repository does not answer", "cluster")
 
 
 def _proven(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
-    at = _told(s, "verified_timestamp_seconds")
+    at = _metric(s, "verified_timestamp_seconds")
     for n in s.site.with_role(BACKED_UP):
         found = s.part(n.name, "database_backup")
         if found and found["values"].get("verify_failed"):
@@ -80,7 +80,7 @@ def _check(id_: str, title: str, remedy: str, judge: Judge, good: str, *, site: 
 CHECKS = (
     _check(
         "database-backup-look",
-        "nobody looks at PostgreSQL's backups",
+        "PostgreSQL's backups are not checked",
         "`systemctl status avadm-database-look.timer` and `journalctl -u avadm-database-look -e` there.",
         _looked,
         "looked at in time",
@@ -103,7 +103,7 @@ CHECKS = (
     ),
     _check(
         "database-verified",
-        "backups of PostgreSQL that nobody has proven, or that are not good",
+        "backups of PostgreSQL that are unverified or bad",
         "`avadm database verify`; if it stays, `avadm database backup --full`, and keep the older ones until one is good.",
         _proven,
         "the newest that was restored is good",

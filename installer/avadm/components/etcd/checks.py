@@ -116,7 +116,7 @@ CHECKS = (
     _etcd(
         "etcd-size",
         "a database that is nearly full: Kubernetes then takes no more changes",
-        "Find what fills it (events, jobs that nobody removes), then `avadm-etcd defrag` on one member after another.",
+        "Find what fills it (events, jobs that are not removed), then `avadm-etcd defrag` on one member after another.",
         _size,
         "database size OK",
     ),

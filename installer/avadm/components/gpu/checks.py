@@ -81,9 +81,9 @@ CHECKS = (
         ("gpu",),
         _memory,
         roles=("gpu",),
-        remedy="`nvidia-smi` and `fuser -v /dev/nvidia*` there name the process: end it, if nobody works on the node by hand.",
+        remedy="`nvidia-smi` and `fuser -v /dev/nvidia*` there name the process: end it, unless it is intended.",
         requirement="K8",
-        good="nobody but pods holds it",
+        good="only pods hold it",
         also=("kubernetes",),
     ),
     _check(

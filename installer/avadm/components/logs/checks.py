@@ -46,7 +46,7 @@ def _disk(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
 def _watch(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if words := late(data["watch"], WATCH_LATE_S):
         yield warn(
-            f"figures of what the logs say: {words}: new errors and known troubles are not told from here"
+            f"figures of what the logs say: {words}: new errors and known troubles are not reported from here"
         )
 
 

@@ -108,7 +108,7 @@ def _reset(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
         yield unknown("the namespace kube-system does not say since when it is there", "cluster")
         return
     if s.first("etcd") is None:
-        yield unknown("no etcd node told of its snapshots", "cluster")
+        yield unknown("no etcd node reported its snapshots", "cluster")
     for n in s.site.with_role("etcd"):
         held = [at for at in (s.part(n.name, "etcd") or {}).get("snapshots", []) if at]
         if held and since - held[0] > NEWBORN_S:

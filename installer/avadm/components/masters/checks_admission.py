@@ -15,7 +15,7 @@ URL = "https://127.0.0.1:10261/review"
 GUARDED = {"matchExpressions": [{"key": "avadm.io/admission", "operator": "NotIn", "values": ["none"]}]}
 """The namespaces whose objects are asked about."""
 PASSED = ["kube-system"]
-"""The namespaces that are not: whoever labels another one so takes it out."""
+"""The namespaces that are not: labelling another one excludes it."""
 WEBHOOKS: dict[str, tuple[str, dict[str, Any], tuple[tuple[str, str], ...], str]] = {
     "services.admission.avadm.io": (
         "Fail",
@@ -104,7 +104,7 @@ def _asked(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
             yield bad(f"the webhook {name}: {'; '.join(wrong)}: {open_}", "cluster")
     if strange := [name for name in data["passed"] if name not in PASSED]:
         yield bad(
-            f"nobody is asked about Services and endpoints of {', '.join(strange)}: labelled avadm.io/admission=none",
+            f"admission webhooks do not cover Services and endpoints of {', '.join(strange)}: labelled avadm.io/admission=none",
             "cluster",
             "`kubectl label namespace NAME avadm.io/admission-`, and find who labelled it: the audit log.",
         )
@@ -132,7 +132,7 @@ def _policy(policies: Any) -> Iterator[Finding]:
         for k in ("privileged", "hostNetwork", "hostPID", "hostIPC", "hostPorts", "allowedCapabilities")
         if spec.get(k)
     ]
-    # The API takes true where nothing is said.
+    # The API takes true by default.
     given += ["allowPrivilegeEscalation"] if spec.get("allowPrivilegeEscalation", True) else []
     given += [f"volumes of kind {kind}" for kind in sorted(set(spec.get("volumes") or ()) - HARMLESS)]
     if given:

@@ -91,7 +91,7 @@ def together(draft: Draft) -> Iterator[Finding]:
 
 
 def gpus(draft: Draft) -> Iterator[Finding]:
-    """GPU nodes say which GPUs they have, and nobody else does."""
+    """GPU nodes say which GPUs they have, and no one else does."""
     for i, node in draft.nodes("roles", "gpus"):
         if "gpu" in node.roles and node.gpus is None:
             yield draft.finding(
@@ -122,7 +122,7 @@ def gpus(draft: Draft) -> Iterator[Finding]:
 
 
 def virtual_addresses(draft: Draft) -> Iterator[Finding]:
-    """A virtual address is there where it is needed, lies in the management subnet and is nobody's."""
+    """A virtual address is there where it is needed, lies in the management subnet and is no one's."""
     net = draft.site.network
     others = taken(draft)
     holders = {"api_vip": ("master", net.api_vip), "ingress_vip": ("ingress", net.ingress_vip)}
@@ -158,7 +158,7 @@ def taken(draft: Draft) -> dict[IPv4Address, str]:
 
 
 def load_balancer(draft: Draft) -> Iterator[Finding]:
-    """The range of Services' addresses is one, is in the subnet, is nobody's, and somebody announces it."""
+    """The range of Services' addresses is one, is in the subnet, is no one's, and somebody announces it."""
     path: KeyPath = ("network", "load_balancer")
     pool, net = draft.site.network.load_balancer, draft.site.network
     if pool is None or not draft.ok(*path):
@@ -181,7 +181,7 @@ def load_balancer(draft: Draft) -> Iterator[Finding]:
     for address in pool.addresses():
         if address in others:
             yield draft.finding(
-                "load-balancer-taken", path, f"{address}: {others[address]}", "addresses that nobody has"
+                "load-balancer-taken", path, f"{address}: {others[address]}", "unused addresses"
             )
     if pool.by == "avadm" and draft.whole("roles") and not draft.has("ingress"):
         yield draft.finding(
@@ -190,7 +190,7 @@ def load_balancer(draft: Draft) -> Iterator[Finding]:
 
 
 def free(draft: Draft, path: KeyPath, vip: IPv4Address, others: dict[IPv4Address, str]) -> Iterator[Finding]:
-    """A virtual address is one of the management subnet that nobody of `others` has."""
+    """A virtual address is one of the management subnet that none of `others` has."""
     subnet = draft.site.network.management
     if draft.ok("network", "management") and (
         vip not in subnet or vip in (subnet.network_address, subnet.broadcast_address)
@@ -199,7 +199,7 @@ def free(draft: Draft, path: KeyPath, vip: IPv4Address, others: dict[IPv4Address
             "vip-outside", path, vip, f"{subnet.network_address + 1} to {subnet.broadcast_address - 1}"
         )
     elif vip in others:
-        yield draft.finding("vip-taken", path, f"{vip}: {others[vip]}", "an address that nobody has")
+        yield draft.finding("vip-taken", path, f"{vip}: {others[vip]}", "an unused address")
 
 
 def registry(draft: Draft) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Rules over the accounts of Kubernetes: each is somebody else, tenants have namespaces, nobody gets avadm's own."""
+"""Rules over the accounts of Kubernetes: each is somebody else, tenants have namespaces, no one gets avadm's own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWN_USERS = frozenset(
         *FORMER_USERS,
     ]
 )
-"""Users that are parts of the cluster: whoever has such a name has the part's rights. None begins with kube-.
+"""Users that are parts of the cluster: a user of such a name has the part's rights. None begins with kube-.
 
 Former ones are in certificates of before, which are good until they run out: an account of that name would be theirs too.
 """

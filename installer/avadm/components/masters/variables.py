@@ -168,7 +168,7 @@ def _master(node: Node, site: Site, store: KeyStore) -> dict[str, Any]:
         "kube_apiserver_kubelet_certificate": store.leaf(f"apiserver-kubelet-{node.name}"),
         "kube_apiserver_front_proxy_certificate": store.leaf(f"front-proxy-{node.name}"),
         "kube_apiserver_key": key,
-        # Root of a master asks its own server, whoever has the virtual address.
+        # Root of a master asks its own server, whichever node has the virtual address.
         "kube_apiserver_admin_kubeconfig": kubeconfig(store, own, key_data(key_variable(ADMIN))),
         "kube_controllers_server": own,
         "kube_controllers_manager_certificate": store.leaf(f"controller-manager-{node.name}"),

@@ -1,4 +1,4 @@
-"""Accounts of Kubernetes: what kube_addons is told of them, and a kubeconfig for each."""
+"""Accounts of Kubernetes: the variables of kube_addons, and a kubeconfig for each."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Who may speak to the monitoring: to Alertmanager, to Prometheus and to the nodes' exporters.
 
-Alertmanager takes certificates of the authority `monitoring`, of its own mesh and of Prometheus alone: whoever reached it
+Alertmanager takes certificates of the authority `monitoring`, of its own mesh and of Prometheus alone: any client that reached it
 without could silence every alert, or make some up. Prometheus and node exporters take those of the authority `metrics`: of
 Prometheus and of grafana. Where the profile's programs know no TLS (``features.alertmanager_tls: false``,
-``features.metrics_tls: false``) they stay open to whoever reaches their ports.
+``features.metrics_tls: false``) they stay open to any client that reaches their ports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The network of pods: addresses (all used, leaked, or BGP down: told apart), plug-ins, DNS."""
+"""The network of pods: addresses (all used, leaked, or BGP down: distinguished), plug-ins, DNS."""
 
 from __future__ import annotations
 
@@ -211,6 +211,6 @@ CHECKS = (
         remedy="`journalctl -u coredns -e` on the dns nodes; where those answer and the Service's address does "
         "not, `journalctl -u kube-proxy -e` here.",
         requirement="I5",
-        good="the API's name is told",
+        good="the API's name resolves",
     ),
 )

@@ -12,7 +12,7 @@ from avadm.findings import Finding
 from avadm.quantity import quantity
 
 SHOWN = 20
-"""Pods of one check that are told one by one."""
+"""Pods of one check that are reported one by one."""
 LATE_S = 120
 CRASHES = {"CrashLoopBackOff", "RunContainerError", "CreateContainerError", "CreateContainerConfigError"}
 IMAGES = {"ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull", "InvalidImageName"}
@@ -26,7 +26,7 @@ def _pending(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     waits = [
         p
         for p in data["pods"]
-        # One that does not end is told as such, whatever kubelet still calls it.
+        # One that does not end is reported as such, whatever kubelet still calls it.
         if p["phase"] in ("Pending", "Unknown")
         and p["waiting"] not in CRASHES | IMAGES
         and (p["phase"] == "Unknown" or not p["late_s"])

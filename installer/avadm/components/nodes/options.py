@@ -1,4 +1,4 @@
-"""How routes of pods leave a node: the part of a site file's network that Calico's BGP is told (H3)."""
+"""How routes of pods leave a node: the part of a site file's network that Calico's BGP is reported (H3)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def render(given: RenderContext, out: Variables) -> None:
         "kube_node_system_reserved": kept["systemReserved"],
         "kube_node_kube_reserved": kept["kubeReserved"],
         "kube_node_eviction": kept["evictionHard"],
-        # Images that nobody uses go before pods have to.
+        # Unused images go before pods have to.
         "kube_node_image_gc_percent": max(10, int(95 - knobs.eviction.disk_percent)),
         "calico_etcd_servers": client_urls(site.with_role("etcd")),
         "calico_pods": pods,

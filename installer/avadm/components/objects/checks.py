@@ -100,7 +100,7 @@ CHECKS = (
         remedy="Have objects or old versions deleted, or raise the quota in components.object_store.users and "
         "`avadm apply objects`: "
         "at 100 % every write of that user is refused.",
-        good="nobody is near",
+        good="no quota is nearly used up",
     ),
     _check(
         "objects-usage",

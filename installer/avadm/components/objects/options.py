@@ -54,7 +54,7 @@ class DatabaseCopies(Model):
     """Where backups of PostgreSQL go in a store that others run: with a key of their own, which opens nothing else."""
 
     bucket: BucketName
-    """A bucket that is there; have its former versions kept, so that what is deleted can be had back."""
+    """A bucket that is there; have its former versions kept, so that what is deleted can be restored."""
     access_key: VaultName = "vault_database_backups_access_key"
     """Vault variable that holds the access key."""
     secret_key: VaultName = "vault_database_backups_secret_key"  # noqa: S105  a variable's name

@@ -45,7 +45,7 @@ def served(draft: Draft) -> Iterator[Finding]:
 
 
 def address(draft: Draft) -> Iterator[Finding]:
-    """Several gateways have a virtual address, which is nobody else's, on nodes that hold no other."""
+    """Several gateways have a virtual address, which is no one else's, on nodes that hold no other."""
     store = _own(draft)
     if store is None or not draft.whole("roles"):
         return

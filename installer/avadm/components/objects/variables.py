@@ -1,4 +1,4 @@
-"""Variables of the object store: ceph_rgw, objects_vip, objects_client, and what monitoring is told of it."""
+"""Variables of the object store: ceph_rgw, objects_vip, objects_client, and what monitoring knows of it."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def keep_files(site: Site, store: KeyStore, held: Mapping[str, str]) -> None:
         "endpoint": endpoint(site),
         "region": knobs.external.region if knobs.provider == "external" and knobs.external else REGION,
         "ca_certificate": store.trusted(Authority.OBJECTS) if gateways(site) else "",
-        # What AWS' libraries of today must be told (docs/how-to/object-store-and-cache.md).
+        # Settings that AWS' current libraries need (docs/how-to/object-store-and-cache.md).
         "environment": dict(SETTINGS),
         "users": {user or "external": {k: held[v] for k, v in keys.items()} for user, keys in found.items()},
     }

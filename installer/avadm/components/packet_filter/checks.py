@@ -51,7 +51,7 @@ def _refused(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
 
 
 def _who(s: Snapshot, address: str) -> str:
-    """Return whose an address is; "" where it is nobody's of the site."""
+    """Return whose an address is; "" where it is of no node of the site."""
     name = s.site.node_of(address)
     if name != address:
         return name
@@ -77,6 +77,6 @@ CHECKS = (
         _refused,
         remedy="See who runs there; docs/reference/ports.md says who may come. What shall be allowed besides: "
         "network.filter.allow of the site file, then `avadm apply filter`.",
-        good="nobody of the site was refused lately",
+        good="no node of the site was refused lately",
     ),
 )

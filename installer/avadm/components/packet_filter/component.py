@@ -25,7 +25,7 @@ COMPONENT = Component(
         (),
         ("packet_filter",),
         apart=True,
-        told=("packet_filter_rules", "packet_filter_kind"),
+        peer_inputs=("packet_filter_rules", "packet_filter_kind"),
     ),
     duties={FILTERING: filtering},
     packages={FILTERING: Packages(base=("packet_filter",))},

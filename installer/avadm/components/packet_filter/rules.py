@@ -16,7 +16,7 @@ _WORDS = ("all", "nodes", "pods", "outside")
 
 
 def sources(draft: Draft) -> Iterator[Finding]:
-    """Whoever is allowed is a network, and pods are called so: their address is hidden on the way to other nodes."""
+    """An allowed client is a network, and so are pods: their address is hidden on the way to other nodes."""
     net = draft.site.network
     for i, allowed in enumerate(net.filter.allow):
         for j, source in enumerate(allowed.sources):

@@ -34,7 +34,7 @@ def leaves(site: Site) -> Iterator[Leaf]:
                 server=True,
                 client=False,
             )
-            # Who writes is told by the authority alone: the registry looks at no name in a certificate.
+            # Writers are identified by the authority alone: the registry looks at no name in a certificate.
             writer = f"registry-writer-{node.name}"
             yield Leaf(writer, Authority.IMAGE_WRITERS, writer, f"deployer:{node.name}")
         if {"master", "worker", "registry"} & set(node.roles):

@@ -34,7 +34,7 @@ OURS = (
     "victoria",
     "vlogs",
 )
-"""How the units begin that this site needs; any other one that is down is told as a warning."""
+"""How the units begin that this site needs; any other one that is down is reported as a warning."""
 LONG = ("simple", "exec", "notify", "forking", "dbus", "")
 """Types of services that stay; "" are timers. Those that end (oneshot) or wait (idle) may be inactive."""
 RESTARTS = 20
@@ -80,7 +80,7 @@ def _holders(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
             yield bad(f"{what} is held by none of them", role)
 
 
-def _ledger(s: Snapshot) -> Iterator[Finding]:
+def _phases(s: Snapshot) -> Iterator[Finding]:
     if s.ledger is None:
         yield unknown("the state of avadm cannot be read")
         return
@@ -114,7 +114,7 @@ CHECKS = (
     ),
     _check(
         "virtual-address",
-        "a virtual address that nobody holds, or two nodes at once",
+        "a virtual address that no node holds, or two nodes at once",
         ("addresses",),
         _holders,
         roles=("master", "ingress", "rgw"),
@@ -128,7 +128,7 @@ CHECKS = (
         "ledger",
         "a phase of the installation that has failed",
         (),
-        _ledger,
+        _phases,
         scope="all",
         remedy="See `avadm status` and `avadm runs show latest`; `avadm apply` resumes where it stopped.",
         requirement="K11",

@@ -33,7 +33,7 @@ def absent(
     Args:
         draft: the site.
         needs: role to what it does.
-        numbers: role to how many there may be, where one is not enough said.
+        numbers: role to how many there may be, where one is not enough.
         otherwise: what can be done instead of giving a node the role; begins with a comma.
     """
     for role, why in needs.items():

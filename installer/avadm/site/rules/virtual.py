@@ -13,7 +13,7 @@ from avadm.site.source import dotted
 
 
 def wanted(draft: Draft, own: Virtual, what: str) -> Iterator[Finding]:
-    """Several nodes that hold an address together have one, and it is nobody else's.
+    """Several nodes that hold an address together have one, and it is no one else's.
 
     Args:
         draft: the site file, in which the component is and is whole.
@@ -35,7 +35,7 @@ def wanted(draft: Draft, own: Virtual, what: str) -> Iterator[Finding]:
         return
     others = taken(draft)
     known = [component.virtual for component in COMPONENTS if component.virtual]
-    # Of two that are the same, one is told: those of the network are there first.
+    # Of two that are the same, one is reported: those of the network are there first.
     for one in sorted(known, key=lambda v: v.key[0] != "network"):
         if one == own:
             break

@@ -17,7 +17,7 @@ from avadm.findings import Finding
 from avadm.state.lock.owner import owner
 
 PATIENCE = 0.3
-"""Seconds for which a taken lock is tried again: whoever only looks (`holder`) holds it for an instant."""
+"""Seconds for which a taken lock is tried again: anyone who only looks (`holder`) holds it for an instant."""
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def lock_controller(folder: Path, verb: str) -> Iterator[None]:
 
     Args:
         folder: the site's state folder (site_state.state_folder).
-        verb: what runs, for whoever is refused.
+        verb: what runs, for the message to a refused run.
 
     Raises:
         AvadmError: another run holds it, or the folder cannot be written.

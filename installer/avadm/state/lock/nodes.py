@@ -1,4 +1,4 @@
-"""The nodes that keep a site's lock and the copies of its ledger, and how they are asked."""
+"""The nodes that keep a site's lock and the copies of its state, and how they are asked."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ WITHOUT_MONS = 3
 
 
 @dataclass
-class Seen:
-    """What the lock's nodes said.
+class LockReplies:
+    """What the lock's nodes reported.
 
     Attributes:
         answers: node to ``done``, ``holder`` and ``serial`` (of the state that is kept there).
-        silent: node to why it said nothing.
+        silent: node to why it reported nothing.
     """
 
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -40,8 +40,8 @@ class Seen:
         found = [a["holder"] for a in self.answers.values() if a.get("holder")]
         return {str(h.get("token", "")): h for h in found}
 
-    def add(self, more: Seen) -> None:
-        """Add what was said later, which counts."""
+    def add(self, more: LockReplies) -> None:
+        """Add later replies, which replace earlier ones."""
         self.answers.update(more.answers)
         self.silent.update(more.silent)
 
@@ -83,7 +83,7 @@ class LockNodes:
         """The nodes that kept the lock once and are not in this site file."""
         return sorted({name for group in self.groups for name in group if name not in self._known})
 
-    def learn(self, seen: Seen) -> list[str]:
+    def learn(self, seen: LockReplies) -> list[str]:
         """Add the nodes that copies of the state tell of; return those that were not asked yet."""
         for answer in seen.answers.values():
             self._join(answer.get("keepers"))
@@ -109,13 +109,13 @@ class LockNodes:
         owner: Mapping[str, Any] | None = None,
         token: str = "",
         nodes: Collection[str] | None = None,
-    ) -> Seen:
+    ) -> LockReplies:
         """Do one verb of avadm_node's lock on all nodes at once, each in one round trip."""
         params = {"folder": self.folder, "verb": verb, "owner": owner, "token": token}
         given = dict.fromkeys(self.names if nodes is None else nodes, params)
-        seen = Seen()
+        seen = LockReplies()
         for node, reply in ask(
-            # Cut off, a lock that was taken or given back could not be told from one that was not.
+            # Cut off, a lock that was taken or given back could not be distinguished from one that was not.
             self.fleet,
             self._python,
             lock.do,
@@ -136,7 +136,7 @@ def majority(group: Collection[str]) -> int:
     return len(group) // 2 + 1
 
 
-def look(nodes: LockNodes) -> Seen:
+def look(nodes: LockNodes) -> LockReplies:
     """Return what the nodes that keep a site's lock say, which changes nothing; AvadmError where none answers."""
     seen = nodes.do("show")
     if not seen.answers:

@@ -1,4 +1,4 @@
-"""One run at a time per site, whoever starts it from wherever: a lock on the site's own nodes."""
+"""One run at a time per site, from any controller: a lock on the site's own nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.remote.access import findings
 from avadm.state.lock.controller import lock_controller
-from avadm.state.lock.nodes import TIMEOUT, LockNodes, Seen, majority
+from avadm.state.lock.nodes import TIMEOUT, LockNodes, LockReplies, majority
 from avadm.state.lock.owner import dead, named, owner
 
 HEARTBEAT_S = 20.0
@@ -29,26 +29,28 @@ def lock_site(
     *,
     break_lock: bool = False,
     on_nodes: bool = True,
-) -> Iterator[Seen]:
+) -> Iterator[LockReplies]:
     """Hold the site's lock on this controller and on its nodes.
 
     Args:
         nodes: the nodes that keep it.
         folder: the site's state folder (site_state.state_folder).
-        verb: what runs, for whoever is refused.
+        verb: what runs, for the message to a refused run.
         tell: gets notes for people.
         break_lock: whether a lock of another run is removed from the nodes.
         on_nodes: whether the nodes are locked too; a dry run changes nothing there.
 
     Yields:
-        What the nodes said when it was taken; nothing where they were not asked.
+        What the nodes reported when it was taken; nothing where they were not asked.
 
     Raises:
         AvadmError: another run holds it, or too few nodes answer.
     """
     with (
         lock_controller(folder, verb),
-        lock_nodes(nodes, verb, tell, break_lock=break_lock) if on_nodes else nullcontext(Seen()) as seen,
+        lock_nodes(nodes, verb, tell, break_lock=break_lock)
+        if on_nodes
+        else nullcontext(LockReplies()) as seen,
     ):
         yield seen
 
@@ -61,23 +63,23 @@ def lock_nodes(
     *,
     break_lock: bool = False,
     lost: Callable[[], None] = interrupt_main,
-) -> Iterator[Seen]:
+) -> Iterator[LockReplies]:
     """Hold the site's lock on a majority of its nodes, with a heartbeat; released at the end.
 
     Args:
         nodes: the nodes that keep it.
-        verb: what runs, for whoever is refused.
+        verb: what runs, for the message to a refused run.
         tell: gets notes for people: whose lock was taken over or broken.
-        break_lock: whether a lock of another run is removed, which is then told.
+        break_lock: whether a lock of another run is removed, which is then reported.
         lost: called (in another thread) when the lock is no longer ours; the default acts as ctrl-C.
 
     Yields:
-        What the nodes said when it was taken.
+        What the nodes reported when it was taken.
 
     Raises:
         AvadmError: another run holds it, or too few nodes answer.
     """
-    ours, seen = owner(verb), Seen()
+    ours, seen = owner(verb), LockReplies()
     try:
         _take(nodes, ours, break_lock, tell, seen)
     except BaseException:
@@ -96,7 +98,7 @@ def lock_nodes(
         _give_back(nodes, ours["token"], seen)
 
 
-def _give_back(nodes: LockNodes, token: str, seen: Seen) -> None:
+def _give_back(nodes: LockNodes, token: str, seen: LockReplies) -> None:
     """Release the lock wherever it may lie: a node that was silent may have made it, or make it yet."""
     unsure = [n for n in nodes.names if n in seen.silent or n not in seen.answers]
     nodes.do("release", token=token, nodes=[n for n in nodes.names if n not in unsure])
@@ -104,7 +106,7 @@ def _give_back(nodes: LockNodes, token: str, seen: Seen) -> None:
 
 
 def _take(
-    nodes: LockNodes, ours: dict[str, Any], break_lock: bool, tell: Callable[[str], None], seen: Seen
+    nodes: LockNodes, ours: dict[str, Any], break_lock: bool, tell: Callable[[str], None], seen: LockReplies
 ) -> None:
     asked: Collection[str] = nodes.names
     while asked:
@@ -130,7 +132,7 @@ def _take(
         raise AvadmError([_refusal(nodes, seen, got, short[0]), *findings("reachability", seen.silent)])
 
 
-def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str], group: Sequence[str]) -> Finding:
+def _refusal(nodes: LockNodes, seen: LockReplies, got: Sequence[str], group: Sequence[str]) -> Finding:
     others = [h for n, a in seen.answers.items() if n not in got and (h := a.get("holder"))]
     if others:
         return finding(

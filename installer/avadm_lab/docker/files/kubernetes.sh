@@ -44,7 +44,7 @@ if [ "$AVADM_LAB_GPUS" != 0 ]; then
   touch /run/avadm-lab/kernel-log
 fi
 
-# Volumes for pods are mounted from files and images: the kernel gives out its loop devices, and nobody here makes their
+# Volumes for pods are mounted from files and images: the kernel gives out its loop devices, and no one here makes their
 # nodes.
 [ "${AVADM_LAB_LOOPS:-0}" = 0 ] || [ -e /dev/loop-control ] || mknod -m 0660 /dev/loop-control c 10 237
 i=0

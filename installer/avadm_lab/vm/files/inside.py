@@ -31,10 +31,10 @@ def trial(job):
     RESULTS[job.__name__] = {"good": good, "seen": found, "seconds": round(time.time() - start, 1)}
 
 
-def need(good, told):
+def need(good, message):
     if not good:
-        raise RuntimeError(told)
-    return told
+        raise RuntimeError(message)
+    return message
 
 
 def osds_on_lvm():

@@ -10,7 +10,7 @@ from tests.unit.ava.api.site import Site
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Site]:
-    """An AVA that nobody has used yet."""
+    """An AVA that no one has used yet."""
     made = Site(tmp_path, furnished=False)
     yield made
     made.close()

@@ -43,7 +43,7 @@ def come(site: Site, fake: FakeProvider, following: str | None = None) -> httpx.
 
 
 def refuses(site: Site, answer: httpx.Response, code: str = "login-refused") -> None:
-    """It is refused, no session is given, and nobody was made."""
+    """It is refused, no session is given, and no one was made."""
     assert codes(answer) == [code]
     assert "__Host-ava=" not in answer.headers.get("set-cookie", "")
     assert site.db.identities.find(ISSUER, "4711") is None

@@ -31,7 +31,7 @@ class Counted:
     """What is there; ``removed`` has the paths that were deleted.
 
     Attributes:
-        accounts: owner to what is told of it; anything else is told as it is.
+        accounts: owner to what is reported of it; anything else is reported as it is.
         status: of the registry's answer to a deletion.
     """
 

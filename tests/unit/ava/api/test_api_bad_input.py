@@ -158,7 +158,7 @@ def test_bad_input_is_refused_with_what_is_wrong_and_nothing_is_made(
     assert busy.state() == before
 
 
-def test_all_that_is_wrong_is_told_at_once(site: Site) -> None:
+def test_all_that_is_wrong_is_reported_at_once(site: Site) -> None:
     spec = SPEC | {"comand": ["a"], "retries": "3", "roles": [{"replicas": 0}], "image": ""}
     answer = site.call("POST", "/runs", "ann", json={"name": "A", "spec": spec})
     assert {p["where"] for p in problems(answer)} == {
@@ -170,7 +170,7 @@ def test_all_that_is_wrong_is_told_at_once(site: Site) -> None:
     }
 
 
-def test_rules_beyond_single_fields_are_told_at_once_too(site: Site) -> None:
+def test_rules_beyond_single_fields_are_reported_at_once_too(site: Site) -> None:
     spec = SPEC | {"queue": "vip", "env": {"AVA_X": "1"}, "gpu_model": "V100", "distributed": "mpi"}
     answer = site.call("POST", "/runs", "ann", json={"name": "a", "spec": spec})
     assert {p["code"] for p in problems(answer)} == {

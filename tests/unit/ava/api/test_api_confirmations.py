@@ -126,7 +126,7 @@ def test_the_link_is_sent_again_on_request_and_not_for_a_confirmed_address(maili
     assert len(asked(mailing)) == 3
 
 
-def test_a_site_without_mail_shows_nothing_and_asks_nobody(site: Site) -> None:
+def test_a_site_without_mail_shows_nothing_and_asks_no_one(site: Site) -> None:
     changed(site, "new@example.org")
     site.db.users.update("eve", site.now, state=UserState.DISABLED)
     assert site.call("GET", "/users/me", "ann").json()["email_confirmed"] is None

@@ -1,4 +1,4 @@
-"""Idle workbenches: who is told and stopped, and that a part which is away stops nobody's."""
+"""Idle workbenches: whose users are notified, which are stopped, and that an unreachable part stops none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Room:
         return self.site.db.runs.get(self.run).stop is not None
 
     @property
-    def told(self) -> list[str]:
+    def warnings(self) -> list[str]:
         messages = self.site.db.outbox.list_open(Topic.NOTICE, 1000)
         return [m.payload["until"] for m in messages if m.kind == "bench-idle"]
 
@@ -63,13 +63,13 @@ def room(tmp_path: Path) -> Iterator[Room]:
     site.close()
 
 
-def test_who_does_not_work_is_told_once_and_stopped_and_the_workbench_stays(room: Room) -> None:
+def test_who_does_not_work_is_reported_once_and_stopped_and_the_workbench_stays(room: Room) -> None:
     room.hours(6.5)
-    assert len(room.told) == 1
+    assert len(room.warnings) == 1
     assert not room.stopped
     room.hours(2)
     assert room.stopped
-    assert len(room.told) == 1
+    assert len(room.warnings) == 1
     assert "idle" in room.site.db.runs.get(room.run).reason
     assert room.site.db.definitions.get(room.bench)
 
@@ -77,11 +77,11 @@ def test_who_does_not_work_is_told_once_and_stopped_and_the_workbench_stays(room
 @pytest.mark.parametrize(
     "uses", [{}, OSError("away"), ValueError("no JSON"), httpx.ReadTimeout("slow")], ids=str
 )
-def test_without_figures_nothing_is_stopped_nor_told(room: Room, uses: object) -> None:
+def test_without_figures_nothing_is_stopped_nor_reported(room: Room, uses: object) -> None:
     room.uses = uses
     room.hours(30)
     assert not room.stopped
-    assert room.told == []
+    assert room.warnings == []
 
 
 def test_use_is_work(room: Room) -> None:
@@ -90,25 +90,25 @@ def test_use_is_work(room: Room) -> None:
     assert not room.stopped
     room.uses = {room.run: False}
     room.hours(5)
-    assert room.told == []
+    assert room.warnings == []
 
 
-def test_while_the_ssh_gateway_tells_nothing_nobody_is_idle(room: Room) -> None:
+def test_while_the_ssh_gateway_tells_nothing_no_one_is_idle(room: Room) -> None:
     room.jump = False
     room.hours(30)
     assert not room.stopped
     room.jump = True
     room.hours(5.5)
-    assert room.told == []
+    assert room.warnings == []
 
 
-def test_after_a_gap_in_the_looks_the_time_begins_anew(room: Room) -> None:
+def test_after_a_gap_in_the_looks_the_time_begins_again(room: Room) -> None:
     room.hours(7)
-    assert len(room.told) == 1
+    assert len(room.warnings) == 1
     room.site.now += timedelta(hours=3)  # the interface was away, and so was what sees who comes in
     room.hours(5.5)
     assert not room.stopped
-    assert len(room.told) == 1
+    assert len(room.warnings) == 1
 
 
 def test_a_clock_that_went_back_stops_nothing(room: Room) -> None:
@@ -123,16 +123,16 @@ def test_an_open_browser_and_an_ssh_session_are_work(room: Room, monkeypatch: py
     site = room.site
     cookie = site.cookie(log_in(site, "ann"), room.bench)
     room.hours(7)
-    assert len(room.told) == 1
+    assert len(room.warnings) == 1
     assert site.ask("alive", GATE, cookies=[cookie]).json() == {"alive": [True]}
     room.hours(5.5)
     assert not room.stopped
-    assert len(room.told) == 1
+    assert len(room.warnings) == 1
     assert site.ask("sessions", GATE, definitions=[room.bench]).status_code == 401
     assert site.ask("sessions", SECRET, definitions=[room.bench, "d-not-there", ""]).status_code == 200
     room.hours(5.5)
     assert not room.stopped
-    assert len(room.told) == 1
+    assert len(room.warnings) == 1
     room.hours(3)
     assert room.stopped
 
@@ -141,7 +141,7 @@ def test_one_that_is_exempt_is_left_alone(room: Room) -> None:
     room.site.db.workbenches.set_idle_exempt(room.bench, True, room.site.now)
     room.hours(30)
     assert not room.stopped
-    assert room.told == []
+    assert room.warnings == []
 
 
 def test_a_site_without_the_rule_watches_nothing(room: Room) -> None:
@@ -157,10 +157,10 @@ class Answers:
     """A Prometheus."""
 
     def __init__(self, cpu: object, gpu: object = ()) -> None:
-        self.said = {"cpu": cpu, "gpu": gpu}
+        self.values = {"cpu": cpu, "gpu": gpu}
 
     def post(self, path: str, data: Mapping[str, str]) -> httpx.Response:
-        found = self.said["gpu" if "gpu" in data["query"] else "cpu"]
+        found = self.values["gpu" if "gpu" in data["query"] else "cpu"]
         request = httpx.Request("POST", "http://p")
         if isinstance(found, int):
             return httpx.Response(found, request=request)

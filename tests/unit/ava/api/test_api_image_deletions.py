@@ -25,7 +25,7 @@ NAME = "users/ann/torch"
 
 @dataclass
 class Town:
-    """A registry with one image; each of the two may be told when it is asked, before it answers.
+    """A registry with one image; each of the two may be reported when it is asked, before it answers.
 
     Attributes:
         removing, asking: called before it removes the image, and before it tells of it.
@@ -144,14 +144,14 @@ def test_a_removal_without_an_answer_may_be_done_yet_and_counts_for_two_minutes(
     answer = town.start()
     assert (answer.status_code, codes(answer)) == (409, ["image-being-deleted"])
     assert "Try again" in answer.json()["problems"][0]["remedy"]
-    # What nobody takes here: messages for the storage service.
+    # What no one takes here: messages for the storage service.
     town.served.db.outbox.sweep(town.served.now + timedelta(minutes=1))
     town.served.now += timedelta(minutes=2, seconds=1)
     assert town.start().status_code == 201
     assert town.served.db.outbox.sweep(town.served.now) == 1
 
 
-def test_a_deletion_that_was_refused_keeps_nobody_waiting(town: Town) -> None:
+def test_a_deletion_that_was_refused_keeps_no_one_waiting(town: Town) -> None:
     town.start()
     assert codes(town.delete()) == ["image-in-use"]
     town.tags = ["2"]

@@ -39,7 +39,7 @@ def test_a_user_made_without_a_password_chooses_one_by_the_invitation(site: Site
     assert logs_in(site, "zoe", NEW)
 
 
-def test_it_is_good_once_and_ends_what_log_ins_there_were(site: Site) -> None:
+def test_it_is_good_once_and_ends_what_logins_there_were(site: Site) -> None:
     text, other = invited(site), invited(site)
     token = site.token("ann")
     assert token
@@ -86,12 +86,12 @@ def test_what_is_none_any_more_is_refused_and_changes_nothing(site: Site) -> Non
 
 
 @pytest.mark.parametrize("state", [UserState.PENDING, UserState.DISABLED])
-def test_who_cannot_log_in_is_not_invited(site: Site, state: UserState) -> None:
+def test_who_cannot_login_is_not_invited(site: Site, state: UserState) -> None:
     site.db.users.update("eve", site.now, state=state)
     assert codes(site.call("POST", "/users/eve/invitation", "root2")) == ["account-not-active"]
 
 
-def test_guesses_are_counted_like_log_ins(tmp_path, request) -> None:  # type: ignore[no-untyped-def]
+def test_guesses_are_counted_like_logins(tmp_path, request) -> None:  # type: ignore[no-untyped-def]
     from tests.unit.ava.api.site import OPEN
 
     limited = Site(tmp_path, limits=OPEN.model_copy(update={"login_address": "3/minute"}))
@@ -117,7 +117,7 @@ def test_an_administrator_puts_and_takes_keys_of_others_and_the_log_says_whose(s
 
 
 @pytest.mark.parametrize("who", ["ben", "eve"])
-def test_keys_of_others_are_nobody_elses_to_see(site: Site, who: str) -> None:
+def test_keys_of_others_are_no_other_users_to_see(site: Site, who: str) -> None:
     site.db.keys.put("ann", "ssh", "laptop", KEY, site.now)
     assert codes(site.call("GET", "/users/ann/keys/ssh", who)) == ["not-found"]
     assert site.call("GET", "/users/none-such/keys/ssh", who).status_code == 404

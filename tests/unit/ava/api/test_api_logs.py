@@ -87,7 +87,7 @@ async def _read(logs: Any, limit: int = 10) -> Sequence[LogLine]:
         await logs.close()
 
 
-def test_a_store_that_is_away_or_talks_nonsense_is_made_up_for_and_none_at_all_is_told() -> None:
+def test_a_store_that_is_away_or_talks_nonsense_is_made_up_for_and_none_at_all_is_reported() -> None:
     good = httpx.Response(200, text=rows((STAMP, "a")))
     for bad in (httpx.ConnectError("no"), httpx.Response(500), httpx.Response(200, text="<html>")):
         assert [x.text for x in asyncio.run(_read(kept(good, bad)[0]))] == ["a"]
@@ -219,7 +219,7 @@ def test_only_the_runs_own_namespace_and_pods_are_ever_asked_for(site: Site) -> 
     assert all(p.startswith(f"{run}-") for t in site.logs.asked for p in t.pods)
 
 
-def test_a_pods_address_inside_the_cluster_is_not_told(site: Site) -> None:
+def test_a_pods_address_inside_the_cluster_is_not_reported(site: Site) -> None:
     run = _started(site)
     assert "10.244.0.7" not in site.call("GET", f"/runs/{run}/pods", "ann").text
 

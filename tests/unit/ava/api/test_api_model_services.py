@@ -117,7 +117,7 @@ def test_a_member_s_token_lets_in_and_says_who_it_is(served: Site) -> None:
         assert ask(served, f"{name.upper()}:443", who).status_code == 204
 
 
-def test_nobody_else_gets_in(served: Site) -> None:
+def test_no_other_user_gets_in(served: Site) -> None:
     name = host(served, running(served))
     assert ask(served, name).status_code == 401
     assert ask(served, name, authorization="Bearer ava_x.y").status_code == 401
@@ -194,7 +194,7 @@ def test_a_run_comes_after_others_of_one_s_own(site: Site) -> None:
         assert (ended["outcome"], "waited for" in ended["reason"]) == ("aborted", True)
 
 
-def test_nobody_comes_after_what_is_not_theirs_or_not_there(site: Site) -> None:
+def test_no_one_comes_after_what_is_not_theirs_or_not_there(site: Site) -> None:
     theirs = site.run("ben", name="samples")
     site.token("ann")
     before = site.state()

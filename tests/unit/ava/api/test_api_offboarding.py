@@ -62,7 +62,7 @@ def test_it_is_taken_up_again_where_it_broke_off(site: Site) -> None:
 
 
 @pytest.mark.parametrize("all_", [False, True], ids=["public services", "all runs"])
-def test_who_is_shut_out_serves_nobody_any_more(served: Site, all_: bool) -> None:  # noqa: F811
+def test_who_is_shut_out_serves_no_one_any_more(served: Site, all_: bool) -> None:  # noqa: F811
     public = running(served, name="open", serving=SERVING | {"access": "public"})
     inside, training = running(served), served.run(name="train")["id"]
     more = {"stop_runs": True} if all_ else {}
@@ -72,7 +72,7 @@ def test_who_is_shut_out_serves_nobody_any_more(served: Site, all_: bool) -> Non
     assert (served.db.runs.get(training).phase is Phase.FINISHED) is all_
 
 
-def test_nobody_stops_anothers_runs_by_a_change_of_their_own(site: Site) -> None:
+def test_no_one_stops_anothers_runs_by_a_change_of_their_own(site: Site) -> None:
     run = site.run("ben")["id"]
     answer = site.call("PATCH", "/users/ann", "ann", json={"email": "a@example.org", "stop_runs": True})
     assert answer.status_code == 403

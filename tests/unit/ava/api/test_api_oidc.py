@@ -66,7 +66,7 @@ def test_a_claim_lets_in_where_the_site_says_so(
     assert site.db.users.get("mia").state is state
 
 
-def test_who_it_is_is_told_by_the_subject_and_not_by_the_name(site: Site, fake: FakeProvider) -> None:
+def test_who_it_is_is_reported_by_the_subject_and_not_by_the_name(site: Site, fake: FakeProvider) -> None:
     come(site, fake)
     site.call("PATCH", "/users/mia", "root2", json={"state": "active"})
     fake.claims = {"preferred_username": "someone-else", "email": "else@example.org"}
@@ -119,7 +119,7 @@ def test_a_name_with_dots_and_underscores_has_an_account(
     fake.claims = {"preferred_username": login}
     come(site, fake)
     assert site.db.users.get(name).state is UserState.PENDING
-    # Another person who comes to the same name is told so, and gets nobody's account.
+    # Another person who comes to the same name is informed, and gets no one's account.
     fake.claims = {"sub": "4712", "preferred_username": name, "email": "b@example.org"}
     assert codes(come(site, fake)) == ["name-taken"]
 
@@ -133,7 +133,7 @@ def test_a_name_that_none_may_have_makes_no_account(site: Site, fake: FakeProvid
     assert site.db.identities.find(ISSUER, "4711") is None
 
 
-def test_nobody_registers_by_it_where_registration_is_closed(site: Site, fake: FakeProvider) -> None:
+def test_no_one_registers_by_it_where_registration_is_closed(site: Site, fake: FakeProvider) -> None:
     site.services.config = site.services.config.model_copy(update={"registration": False})
     refuses(site, come(site, fake), "registration-closed")
 
@@ -145,7 +145,9 @@ def test_who_was_shut_out_stays_out(site: Site, fake: FakeProvider) -> None:
     assert codes(come(site, fake)) == ["account-disabled"]
 
 
-def test_a_refusal_of_the_providers_is_told_and_no_code_is_asked_for(site: Site, fake: FakeProvider) -> None:
+def test_a_refusal_of_the_providers_is_reported_and_no_code_is_asked_for(
+    site: Site, fake: FakeProvider
+) -> None:
     url, cookie = begin(site)
     state = fake.browser(url)["state"]
     answer = end(site, {"error": "access_denied", "state": state, "error_description": "<b>no"}, cookie)
@@ -153,7 +155,7 @@ def test_a_refusal_of_the_providers_is_told_and_no_code_is_asked_for(site: Site,
     assert "/token" not in fake.asked
 
 
-def test_a_provider_that_is_away_or_lies_about_itself_lets_nobody_in(site: Site, fake: FakeProvider) -> None:
+def test_a_provider_that_is_away_or_lies_about_itself_lets_no_one_in(site: Site, fake: FakeProvider) -> None:
     url, cookie = begin(site)
     query = fake.browser(url)
     fake.down = True
@@ -210,7 +212,7 @@ def test_without_a_provider_the_way_does_not_exist(site: Site) -> None:
     assert site.call("GET", "/login").json() == {"password": True, "oidc": False, "registration": True}
 
 
-def test_a_secret_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_secret_that_is_not_there_is_reported_at_the_start(tmp_path: Path) -> None:
     settings = Oidc(issuer=ISSUER, client_id="a", secret_file=tmp_path / "none", address="https://ava.test")
     config = Config(sealing_key=Path("/x"), oidc=settings)
     with pytest.raises(ConfigError, match="secret_file"):
@@ -218,7 +220,7 @@ def test_a_secret_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None
     assert provider(config.model_copy(update={"oidc": None})) is None
 
 
-def test_a_log_in_at_a_provider_over_http(site: Site, tmp_path: Path) -> None:
+def test_a_login_at_a_provider_over_http(site: Site, tmp_path: Path) -> None:
     """The package oidc-provider-mock, which Authlib's server side makes a whole provider."""
     (tmp_path / "secret").write_text("any")
     who = oidc_provider_mock.User(

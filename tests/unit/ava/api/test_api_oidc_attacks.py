@@ -79,7 +79,7 @@ def test_a_token_that_the_provider_did_not_sign_proves_nothing(
     ],
     ids=str,
 )
-def test_a_token_for_another_log_in_client_or_time_proves_nothing(
+def test_a_token_for_another_login_client_or_time_proves_nothing(
     site: Site, fake: FakeProvider, claims: dict[str, Any]
 ) -> None:
     fake.claims = claims
@@ -110,7 +110,7 @@ def test_an_answer_that_comes_too_late_is_refused(site: Site, fake: FakeProvider
     refuses(site, end(site, fake.browser(url), cookie))
 
 
-def test_a_code_of_another_log_in_is_refused_by_its_verifier(site: Site, fake: FakeProvider) -> None:
+def test_a_code_of_another_login_is_refused_by_its_verifier(site: Site, fake: FakeProvider) -> None:
     """Code injection: the attacker's code in the victim's login (RFC 7636)."""
     theirs, _ = begin(site)
     url, cookie = begin(site)
@@ -146,5 +146,5 @@ def test_new_keys_are_asked_for_and_not_for_each_bad_token(
         "/%0d%0a\x00",
     ],
 )
-def test_nobody_is_sent_away_from_here(path: str) -> None:
+def test_no_one_is_sent_away_from_here(path: str) -> None:
     assert oidc_login.local(path) == ("/%0d%0a" if path == "/%0d%0a" else "/")

@@ -1,4 +1,4 @@
-"""Images that users have pushed: what is told of them, what a refusal says, and what becomes of answers that are none.
+"""Images that users have pushed: what is reported of them, what a refusal says, and what becomes of answers that are none.
 
 Against a real registry: tests/platform/api/test_pushed_images.py.
 """
@@ -31,7 +31,7 @@ GIB = 2**30
         ({"used": 0, "limit": None, "room": False}, "registry-full"),
     ],
 )
-def test_who_may_push_no_more_is_told_what_was_found_and_what_to_do(
+def test_who_may_push_no_more_is_reported_what_was_found_and_what_to_do(
     counted: dict[str, Any], code: str
 ) -> None:
     found = full(Account(**({"owner": "users/ann", "waiting": 0} | counted)))
@@ -51,7 +51,7 @@ def test_who_may_push_no_more_is_told_what_was_found_and_what_to_do(
         httpx.Response(200, json={"owner": "users/ann", "limit": None, "used": "none", "waiting": 0}),
     ],
 )
-def test_an_answer_that_is_none_lets_nobody_push_and_is_no_empty_list(
+def test_an_answer_that_is_none_lets_no_one_push_and_is_no_empty_list(
     site: Site, answer: httpx.Response
 ) -> None:
     pushing(site, {"users/ann": answer})

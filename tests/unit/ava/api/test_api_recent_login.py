@@ -38,7 +38,7 @@ def long_token(site: Site) -> dict[str, str]:
     return {"authorization": f"Bearer {made.json()['token']}"}
 
 
-def test_a_token_ends_a_month_after_the_last_log_in_and_is_good_again_after_the_next(site: Site) -> None:
+def test_a_token_ends_a_month_after_the_last_login_and_is_good_again_after_the_next(site: Site) -> None:
     book = site.services.directory = Book()
     assert log_in(site) == 201
     headers = long_token(site)
@@ -54,7 +54,7 @@ def test_a_token_ends_a_month_after_the_last_log_in_and_is_good_again_after_the_
     assert site.call("GET", HERE, headers=headers).status_code == 200
 
 
-def test_a_use_of_a_token_is_no_log_in_and_who_never_logged_in_has_a_month_from_the_account_on(
+def test_a_use_of_a_token_is_no_login_and_who_never_logged_in_has_a_month_from_the_account_on(
     site: Site,
 ) -> None:
     site.services.directory = Book()

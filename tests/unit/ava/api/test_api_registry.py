@@ -77,7 +77,7 @@ def test_the_image_s_own_command_runs_of_exactly_the_image_that_was_looked_at(
     assert spec["image"] == f"{HOST}/team/{name.split(':')[0].split('@')[0]}@{DIGEST}"
 
 
-def test_who_says_a_command_has_it_and_nobody_is_asked(asking: Site, fake: Fake) -> None:
+def test_who_says_a_command_has_it_and_no_one_is_asked(asking: Site, fake: Fake) -> None:
     answer = submit(asking, f"{HOST}/plain", command=["true"])
     assert asking.db.runs.get(answer.json()["id"]).spec["command"] == ["true"]
     roles = [{"name": "launcher", "command": ["mpirun", "x"]}, {"name": "worker"}]
@@ -124,7 +124,7 @@ def test_another_registry_is_never_asked(asking: Site, fake: Fake) -> None:
         lambda r: httpx.Response(200, content=b" " * (5 * 2**20)),
     ],
 )
-def test_a_registry_that_does_not_answer_as_one_is_said_to_be_away(
+def test_a_registry_that_does_not_answer_as_one_is_reported_to_be_away(
     asking: Site, fake: Fake, answer: Callable[[httpx.Request], httpx.Response]
 ) -> None:
     fake.answer = answer
@@ -178,7 +178,7 @@ def test_what_users_push_costs_no_more_than_another_image(asking: Site, fake: Fa
         "Team/x",
     ],
 )
-def test_what_is_no_tag_and_no_digest_is_asked_of_nobody(asking: Site, fake: Fake, name: str) -> None:
+def test_what_is_no_tag_and_no_digest_is_asked_of_no_one(asking: Site, fake: Fake, name: str) -> None:
     answer = submit(asking, f"{HOST}/{name}")
     assert (answer.status_code, codes(answer)) == (422, ["image-unknown"])
     assert fake.asked == []

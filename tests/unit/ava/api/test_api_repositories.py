@@ -12,7 +12,7 @@ from ava.services.registry.tokens import signer
 from ava.settings import ConfigError
 from bench.control_plane import Authority
 
-NOBODY = ("users", "")
+NO_OWNER = ("users", "")
 
 
 @pytest.mark.parametrize(
@@ -24,23 +24,23 @@ NOBODY = ("users", "")
         ("avadm/ava-base", ("", "")),
         ("torch", ("", "")),
         ("usersx/ann/torch", ("", "")),
-        ("users", NOBODY),
-        ("users/ann", NOBODY),
-        ("users//torch", NOBODY),
-        ("users/ann/", NOBODY),
-        ("/users/ann/torch", NOBODY),
-        ("users/ann/../ben/torch", NOBODY),
-        ("users/./ann/torch", NOBODY),
-        ("Users/ann/torch", NOBODY),
-        ("users/ann/torch\n", NOBODY),
-        ("users/ann/t%6frch", NOBODY),
-        ("users/ann/" + "a" * LONGEST, NOBODY),
-        ("", NOBODY),
+        ("users", NO_OWNER),
+        ("users/ann", NO_OWNER),
+        ("users//torch", NO_OWNER),
+        ("users/ann/", NO_OWNER),
+        ("/users/ann/torch", NO_OWNER),
+        ("users/ann/../ben/torch", NO_OWNER),
+        ("users/./ann/torch", NO_OWNER),
+        ("Users/ann/torch", NO_OWNER),
+        ("users/ann/torch\n", NO_OWNER),
+        ("users/ann/t%6frch", NO_OWNER),
+        ("users/ann/" + "a" * LONGEST, NO_OWNER),
+        ("", NO_OWNER),
     ],
 )
 def test_whose_a_repository_is(name: str, whose: tuple[str, str]) -> None:
     kind, owner = owned(name)
-    assert (kind, owner) == whose or (whose == NOBODY and kind in ("users", "groups") and owner == "")
+    assert (kind, owner) == whose or (whose == NO_OWNER and kind in ("users", "groups") and owner == "")
 
 
 def test_scopes_are_read_as_docker_sends_them() -> None:

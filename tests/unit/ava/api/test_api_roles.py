@@ -16,7 +16,7 @@ from tests.unit.ava.api.site import SPEC, WORD, Site, problems
 
 Request = tuple[str, str, Any]
 CALLERS = ("anyone", "user", "owner", "member", "admin")
-"""Who tries: nobody; eve, who is a stranger to all of it; ann, whose it is; ben, of ann's group; the administrator."""
+"""Who tries: no one; eve, who is a stranger to all of it; ann, whose it is; ben, of ann's group; the administrator."""
 NAMES = {"anyone": None, "user": "eve", "owner": "ann", "member": "ben", "admin": "root2"}
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh"
 NEW = "another good password"
@@ -159,7 +159,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
 # ann is approved. This site sends no mail.
 # Its workbench has no disk that could grow.
 # A program's token opens no workbench: a browser's session does (test_api_workbenches.py).
-# Of this site's registry nobody gets a token (tests/platform/api/test_user_images.py).
+# Of this site's registry no one gets a token (tests/platform/api/test_user_images.py).
 BUSY = {
     "registry.token": 404,
     "groups.delete": 409,

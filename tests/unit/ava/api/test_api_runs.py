@@ -142,7 +142,7 @@ def test_a_definition_is_kept_once_and_each_start_is_a_run_of_its_own(site: Site
     assert site.call("GET", f"/runs/{runs[0]['id']}", "ann").json()["state"] == "stopped"
 
 
-def test_what_runs_is_unknown_while_nobody_looks_at_its_pods(site: Site) -> None:
+def test_what_runs_is_unknown_while_no_one_looks_at_its_pods(site: Site) -> None:
     run = site.run()["id"]
     site.db.runs.admit(run, site.now)
     shown = site.call("GET", f"/runs/{run}", "ann").json()
@@ -156,7 +156,7 @@ def test_a_stored_cause_with_strange_fields_does_no_harm(site: Site) -> None:
     assert [r["code"] for r in why["reasons"]] == ["quota-used-up"]
 
 
-def test_a_start_that_is_refused_for_the_database_is_away_is_told_so(site: Site) -> None:
+def test_a_start_that_is_refused_for_the_database_is_away_is_informed(site: Site) -> None:
     def away(*_: object, **__: object) -> None:
         raise ApiError(503, Problem("database-unavailable", "It does not answer.", "database"))
 

@@ -97,7 +97,7 @@ def test_only_a_trusted_proxy_says_where_a_request_comes_from(peer: str, forward
     assert client_address(scope, forwarded, [ip_network("10.1.0.0/16")]) == found
 
 
-def test_every_change_and_every_refused_log_in_is_in_the_audit_log(site: Site) -> None:
+def test_every_change_and_every_refused_login_is_in_the_audit_log(site: Site) -> None:
     site.call("POST", "/sessions", json={"name": "ann\x1b[31m", "password": "hunter2hunter2"})
     site.call("PUT", "/groups/vision/quota", "root2", json={"gpu": 4, "cpu": None, "memory": None})
     site.call("PUT", "/groups/vision/quota", "ann", json={"gpu": 400})

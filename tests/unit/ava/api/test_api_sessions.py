@@ -92,7 +92,7 @@ def test_with_its_csrf_token_a_change_goes_through_and_reading_needs_none(site: 
     assert site.call("GET", "/tokens", headers={"cookie": headers["cookie"]}).status_code == 200
 
 
-def test_a_form_of_another_site_cannot_log_somebody_in(site: Site) -> None:
+def test_a_form_of_another_site_cannot_log_someone_in(site: Site) -> None:
     text = f'{{"name": "eve", "password": "{WORD}"}}'
     answer = site.call("POST", "/sessions", content=text, headers={"content-type": "text/plain"})
     assert (answer.status_code, codes(answer)) == (415, ["media-type"])
@@ -129,7 +129,7 @@ def test_shutting_out_ends_sessions_and_tokens_and_they_stay_ended(site: Site) -
     assert site.call("GET", "/runs", "ann").status_code == 401
 
 
-def test_whether_a_name_exists_is_not_told_to_who_has_no_password(site: Site) -> None:
+def test_whether_a_name_exists_is_not_reported_to_who_has_no_password(site: Site) -> None:
     site.db.users.update("ben", site.now, state=UserState.DISABLED)
     answers = [
         site.call("POST", "/sessions", json={"name": name, "password": "wrong wrong wrong"})
@@ -178,7 +178,7 @@ def test_a_new_password_ends_all_else_and_only_it_gets_in(site: Site) -> None:
     assert site.call("POST", "/sessions", json={"name": "ann", "password": new}).status_code == 201
 
 
-def test_a_hash_of_other_parameters_is_made_again_at_log_in(site: Site) -> None:
+def test_a_hash_of_other_parameters_is_made_again_at_login(site: Site) -> None:
     weak = Passwords({"time_cost": 1, "memory_cost": 16, "parallelism": 1}).hash(WORD)
     site.db.users.update("ann", site.now, password=weak)
     log_in(site)
@@ -205,7 +205,7 @@ def test_an_administrators_approval_lets_in(site: Site) -> None:
     assert site.call("POST", "/sessions", json={"name": "newcomer", "password": WORD}).status_code == 201
 
 
-def test_who_has_a_session_that_has_ended_can_still_log_in_and_register(site: Site) -> None:
+def test_who_has_a_session_that_has_ended_can_still_login_and_register(site: Site) -> None:
     body = {"name": "newcomer", "email": "n@example.org", "password": WORD}
     assert site.call("POST", "/registrations", json=body, headers={"cookie": FORGED}).status_code == 201
 
@@ -255,7 +255,7 @@ def test_registrations_and_submits_are_limited(tight: Site) -> None:
     assert tight.call("POST", "/runs", "ben", json={"name": "r", "spec": SPEC}).status_code == 201
 
 
-def test_log_ins_and_tokens_do_not_pile_up(site: Site) -> None:
+def test_logins_and_tokens_do_not_pile_up(site: Site) -> None:
     first = log_in(site)
     for _ in range(52):
         log_in(site)
@@ -274,7 +274,7 @@ def test_a_network_of_ipv6_is_one_address_for_limits() -> None:
     assert network("192.0.2.1") != network("192.0.2.2")
 
 
-def test_a_flood_of_log_ins_is_told_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_logins_is_reported_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ava.services.auth.passwords.PATIENCE", 0.01)
     passwords = Passwords(CHEAP)
     with (

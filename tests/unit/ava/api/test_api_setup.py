@@ -28,7 +28,7 @@ from ava.settings import ConfigError, load, split
 from tests.unit.ava.api.site import CHEAP, WORD, Site, codes
 
 
-def test_all_that_is_wrong_with_the_settings_is_told(
+def test_all_that_is_wrong_with_the_settings_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "api.yml"
@@ -114,7 +114,7 @@ def test_the_first_administrator_is_made_once(
 
 
 @pytest.mark.parametrize(
-    ("word", "name", "told"),
+    ("word", "name", "message"),
     [("short", "boss", "password"), (WORD, "root", "--name"), ("", "boss", "password")],
 )
 def test_an_administrator_of_a_bad_name_or_password_is_not_made(
@@ -123,11 +123,11 @@ def test_an_administrator_of_a_bad_name_or_password_is_not_made(
     capsys: pytest.CaptureFixture[str],
     word: str,
     name: str,
-    told: str,
+    message: str,
 ) -> None:
     assert _admin(monkeypatch, settings, word, name) == 2
     reply = capsys.readouterr().err
-    assert told in reply
+    assert message in reply
     assert not word or word not in reply
 
 
@@ -209,7 +209,7 @@ def test_a_bind_as_the_person_decides(
     assert LdapDirectory(LDAP, ldap3.MOCK_SYNC).knows(name, password) is found
 
 
-def test_a_directory_that_is_away_is_told_apart_from_a_wrong_password() -> None:
+def test_a_directory_that_is_away_is_distinguished_from_a_wrong_password() -> None:
     away = LdapDirectory(Ldap(url="ldaps://127.0.0.1:9", user_dn="uid={name}"))
     with pytest.raises(LdapUnavailable):
         away.knows("ann", "word")
@@ -240,26 +240,26 @@ def test_the_only_administrator_is_lent_a_token_for_an_hour_by_a_secret_that_not
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((), "boss, chief"),
         (("--name", "ann"), "ann is no active administrator"),
         (("--name", "none"), "none is no"),
     ],
 )
-def test_nobody_is_lent_a_token_who_is_no_administrator_or_one_of_several(
+def test_no_one_is_lent_a_token_who_is_no_administrator_or_one_of_several(
     monkeypatch: pytest.MonkeyPatch,
     settings: Path,
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],
-    told: str,
+    message: str,
 ) -> None:
     for name in ("boss", "chief"):
         _admin(monkeypatch, settings, WORD, name)
     db = open_database(load(settings, Config).database.address())
     db.users.create("ann", "ann@example.org", "x" * 20, utc_now(), state=UserState.ACTIVE)
     assert _lend(monkeypatch, settings, new_secret(), *words) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not [s for name in ("boss", "chief", "ann") for s in db.secrets.list(name, "token")]
     db.close()
 

@@ -104,7 +104,7 @@ def test_all_that_the_site_has_of_an_hdfs_may_be_one_data_set(site):
     ],
     ids=str,
 )
-def test_what_makes_no_source_is_told_at_each_field(site, source, found):
+def test_what_makes_no_source_is_reported_at_each_field(site, source, found):
     answer = make(site, source)
     assert answer.status_code == 422
     assert {p["where"]: p["code"] for p in problems(answer)} == {
@@ -119,7 +119,7 @@ def test_a_source_is_an_object(site, source):
     assert (found["where"], found["wanted"]) == ("body.source", "an object")
 
 
-def test_of_a_snapshot_of_a_volume_it_is_said_what_to_do(site):
+def test_of_a_snapshot_of_a_volume_it_is_shown_what_to_do(site):
     (found,) = problems(make(site, SNAPSHOT | {"snapshot": "pvc-0f8fad5b"}))
     assert found["what"].startswith("A snapshot whose name begins with pvc- belongs to a volume of pods")
     assert found["found"] == "pvc-0f8fad5b"

@@ -34,7 +34,7 @@ def known(answer: httpx.Response) -> str:
     return next(c for c in found if c.startswith("__Host-ava-known="))
 
 
-def test_a_stranger_who_guesses_locks_nobody_out_but_themselves(tight: Site) -> None:
+def test_a_stranger_who_guesses_locks_no_one_out_but_themselves(tight: Site) -> None:
     assert [log_in(tight, "198.51.100.1", word="x").status_code for _ in range(5)] == [401] * 3 + [429] * 2
     assert log_in(tight, "198.51.100.1").status_code == 429, "not even by the right password"
     assert log_in(tight, "203.0.113.9").status_code == 201
@@ -56,7 +56,7 @@ def test_many_strangers_slow_down_those_alone_who_never_logged_in_before(tight: 
 
 
 @pytest.mark.parametrize("forged", ["x", "", "__Host-ava-known"])
-def test_a_cookie_of_another_name_or_of_nobodys_making_is_none(tight: Site, forged: str) -> None:
+def test_a_cookie_of_another_name_or_of_no_user_s_making_is_none(tight: Site, forged: str) -> None:
     for cookie in (
         known(log_in(tight, "203.0.113.1", "eve")),
         f"__Host-ava-known={forged}",
@@ -112,7 +112,7 @@ def test_and_to_the_person_whom_the_provider_vouches_for(
 
 
 @pytest.mark.parametrize("state", [UserState.ACTIVE, UserState.DISABLED])
-def test_who_was_approved_gives_way_to_nobody(site: Site, state: UserState) -> None:
+def test_who_was_approved_gives_way_to_no_one(site: Site, state: UserState) -> None:
     person(site.db, "mia", state=state)
     body = {"name": "mia", "email": "m@example.org", "password": WORD}
     assert codes(site.call("POST", "/users", "root2", json=body)) == ["name-taken"]
@@ -128,7 +128,7 @@ def test_an_account_that_waits_is_removed_and_one_that_did_something_is_not(site
     assert codes(site.call("DELETE", "/users/ben", "root2")) == ["user-approved"], "ben is in a group"
 
 
-def test_where_a_log_in_service_proves_who_somebody_is_the_form_is_closed(tmp_path: Path) -> None:
+def test_where_a_login_service_proves_who_someone_is_the_form_is_closed(tmp_path: Path) -> None:
     ldap = {"ldap": {"url": "ldaps://d", "user_dn": "uid={name}"}}
     for more, is_open in (({}, True), (ldap, False), (ldap | {"registration_form": True}, True)):
         config = Config.model_validate({"sealing_key": "/k"} | more)

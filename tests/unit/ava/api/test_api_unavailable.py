@@ -1,4 +1,4 @@
-"""Words for a service that could not be asked: the kind of error, a certificate that proves nothing, and nobody's secret."""
+"""Words for a service that could not be asked: the kind of error, a certificate that proves nothing, and no one's secret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from ava.services.unavailable import cause
 
 
-def test_the_kind_of_an_error_is_told_and_not_its_text() -> None:
+def test_the_kind_of_an_error_is_reported_and_not_its_text() -> None:
     assert cause(httpx.ConnectTimeout("https://ann:hunter2@id.example.org")) == "ConnectTimeout"
 
 

@@ -1,4 +1,4 @@
-"""What a field has to look like is said in words, not in the pattern that a program compares it with."""
+"""What a field has to look like is stated in words, not in the pattern that a program compares it with."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_pattern_that_a_request_may_meet_has_words() -> None:
         (Password, "x" * 300, "a length of at most 256"),
     ],
 )
-def test_what_is_wanted_is_said_as_people_say_it(kind: Any, value: str, wanted: str) -> None:
+def test_what_is_wanted_is_shown_as_people_say_it(kind: Any, value: str, wanted: str) -> None:
     with pytest.raises(ValidationError) as refused:
         TypeAdapter(kind).validate_python(value)
     assert [p.wanted for p in problems(refused.value.errors())] == [wanted]

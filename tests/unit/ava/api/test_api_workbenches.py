@@ -1,4 +1,4 @@
-"""Ways into workbenches: tickets, what the gate and the ssh gateway are told, and who else is told nothing."""
+"""Ways into workbenches: tickets, what the gateways get, and that others get nothing."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_who_is_shut_out_or_whose_workbench_is_deleted_is_let_in_no_more(benches
     assert benches.ask("check", definition=bench, cookie=cookie).status_code == 404
 
 
-def test_somebody_elses_workbench_gives_no_ticket_and_takes_no_cookie(benches: Benches) -> None:
+def test_another_user_s_workbench_gives_no_ticket_and_takes_no_cookie(benches: Benches) -> None:
     anns, bens = benches.make(), benches.make("ben")
     benches.start(anns)
     ben = log_in(benches, "ben")
@@ -173,7 +173,7 @@ def test_a_session_whose_id_was_changed_in_its_cookie_is_still_the_same_one(benc
     assert benches.ask("check", definition=bench, cookie=cookie).status_code == 401
 
 
-def test_a_browser_that_is_not_logged_in_is_sent_to_the_log_in_and_back(benches: Benches) -> None:
+def test_a_browser_that_is_not_logged_in_is_sent_to_the_login_and_back(benches: Benches) -> None:
     bench = benches.make()
     path = f"/api/v1/workbenches/{bench}/open?state={STATE}"
     answer = benches.call("GET", path, headers={"accept": "text/html"})
@@ -182,7 +182,7 @@ def test_a_browser_that_is_not_logged_in_is_sent_to_the_log_in_and_back(benches:
     assert answer.headers["location"].startswith("/login?")
 
 
-def test_the_gateway_is_told_the_names_of_ones_own_running_workbenches_alone(benches: Benches) -> None:
+def test_the_gateway_is_reported_the_names_of_ones_own_running_workbenches_alone(benches: Benches) -> None:
     first, second, bens = benches.make(), benches.make(name="second"), benches.make("ben")
     for who, line in (("ann", KEY), ("ben", OTHER)):
         benches.call("PUT", "/keys/ssh/laptop", who, json={"value": line})
@@ -259,7 +259,7 @@ def test_what_a_workbench_keeps_is_made_once(benches: Benches) -> None:
 GIB = 2**30
 
 
-def test_a_disk_is_asked_for_grown_and_shown_and_is_nobody_else_s(benches: Benches) -> None:
+def test_a_disk_is_asked_for_grown_and_shown_and_is_no_other_user_s(benches: Benches) -> None:
     benches.db.groups.set_quota("vision", Quota(8, 64_000, 2**40, disk=10 * GIB), benches.now)
     bench = benches.make(disk=4 * GIB)
     path = f"/workbenches/{bench}"

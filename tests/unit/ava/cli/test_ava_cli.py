@@ -1,4 +1,4 @@
-"""The command `ava`: what it prints, where, and its exit status; the token is nobody else's to read."""
+"""The command `ava`: what it prints, where, and its exit status; the token is no one else's to read."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def ann(ava: Run, served: Served) -> Run:
     return ava
 
 
-def test_log_in_keeps_a_token_for_its_owner_alone_and_log_out_ends_it(
+def test_login_keeps_a_token_for_its_owner_alone_and_log_out_ends_it(
     ann: Run, served: Served, tmp_path: Path
 ) -> None:
     file = tmp_path / "config/ava/login.json"
@@ -214,7 +214,7 @@ def test_a_name_like_an_id_is_found_and_an_id_goes_before_it(ann: Run, served: S
     assert (answer.code, "Run r1aaaaaaaaaaa not found" in answer.err) == (2, True)
 
 
-def test_all_problems_of_a_file_are_told_with_their_lines_and_nothing_is_sent(
+def test_all_problems_of_a_file_are_reported_with_their_lines_and_nothing_is_sent(
     ann: Run, served: Served, tmp_path: Path
 ) -> None:
     file = tmp_path / "bad.yml"
@@ -242,7 +242,7 @@ def test_what_the_server_refuses_has_its_line_too(ann: Run, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"image: [", "t.yml:"),
         (b"- a", "holds no definition"),
@@ -255,12 +255,12 @@ def test_what_the_server_refuses_has_its_line_too(ann: Run, tmp_path: Path) -> N
     ],
 )
 def test_files_that_are_none_are_refused_in_a_sentence(
-    ann: Run, tmp_path: Path, content: bytes, told: str
+    ann: Run, tmp_path: Path, content: bytes, message: str
 ) -> None:
     file = tmp_path / "t.yml"
     file.write_bytes(content)
     answer = ann("submit", "-f", str(file), "--check")
-    assert (answer.code, told in answer.err) == (2, True), answer.err
+    assert (answer.code, message in answer.err) == (2, True), answer.err
     assert "Traceback" not in answer.err
 
 
@@ -434,7 +434,7 @@ def test_an_administrator_makes_an_account_and_the_link_for_it(ava: Run, served:
     assert json.loads(ava("user", "invite", "zoe", "--json").out or "null") is None
 
 
-def test_who_may_not_is_told_so(ann: Run) -> None:
+def test_who_may_not_is_informed(ann: Run) -> None:
     answer = ann("user", "list")
     assert (answer.code, "Permission denied" in answer.err) == (2, True)
 

@@ -1,4 +1,4 @@
-"""`ava data create` and `show` for data sets from elsewhere: what is not there is said at once, and how much is cached."""
+"""`ava data create` and `show` for data sets from elsewhere: what is not there is stated at once, and how much is cached."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_one_that_is_not_there_ends_with_the_reason(admin: Run, served: Served) 
     assert "has no snapshot v2" in admin("data", "show", "faces").err
 
 
-def test_nobody_waits_longer_than_is_said(admin: Run) -> None:
+def test_no_one_waits_longer_than_is_shown(admin: Run) -> None:
     answer = admin("data", "create", "faces", "--rbd", "faces@v1", "--wait", "0")
     assert answer.code != 0
     assert "not yet" in answer.err

@@ -1,4 +1,4 @@
-"""`ava workbench`: made, listed, and what ssh is told."""
+"""`ava workbench`: made, listed, and its ssh configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def asked(config: Path, host: str) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in reply.stdout.splitlines() if " " in line)
 
 
-def test_ssh_understands_what_it_is_told(tmp_path: Path) -> None:
+def test_ssh_understands_what_it_is_reported(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text(
         merged("Host *\n  User somebody\n  StrictHostKeyChecking no\n", stanzas([("torch", SSH)]))

@@ -12,10 +12,10 @@ def test_sizes_are_bytes_and_cores_are_thousandths() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "told"),
+    ("kind", "text", "error"),
     [(SIZE, "3 XB", "'3 XB' is no amount; wanted: 8GiB"), (CORES, "many", "'many' is no number of cores")],
 )
-def test_what_is_none_is_told_with_examples(kind: click.ParamType[int], text: str, told: str) -> None:
+def test_what_is_none_is_reported_with_examples(kind: click.ParamType[int], text: str, error: str) -> None:
     with pytest.raises(click.BadParameter) as caught:
         kind.convert(text, None, None)
-    assert told in caught.value.message
+    assert error in caught.value.message

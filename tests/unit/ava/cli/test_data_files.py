@@ -66,7 +66,7 @@ class Fake:
     def files(self, id: str, path: str, *, most: int) -> list[FileOut]:
         self.asked.append(path)
         return [
-            FileOut(name=paths.label(n), path=paths.said([n]), kind="file", size=1, changed=0.0)
+            FileOut(name=paths.label(n), path=paths.encode([n]), kind="file", size=1, changed=0.0)
             for n in self.listed
         ]
 

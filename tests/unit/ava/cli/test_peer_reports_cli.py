@@ -93,7 +93,7 @@ def test_a_name_with_a_slash_is_refused_with_the_rule(ann: Run, tmp_path: Path) 
     assert "t.yml:1: name" in answer.err
 
 
-def test_what_is_told_of_a_line_of_the_shell_runs_it(ann: Run, tmp_path: Path) -> None:
+def test_what_is_reported_of_a_line_of_the_shell_runs_it(ann: Run, tmp_path: Path) -> None:
     """The remedy, as it is printed, does what was meant."""
     line = "echo 'a b'; echo \"$HOME\" > out"
     reply = ann("run", "--image", "a/b", "--", line).err

@@ -57,7 +57,7 @@ def test_one_pod_may_say_what_it_needs_at_the_top(tmp_path: Path) -> None:
     assert "Move it to each of a role" in both
 
 
-def test_a_field_at_the_wrong_level_is_told_its_own(tmp_path: Path) -> None:
+def test_a_field_at_the_wrong_level_is_reported_its_own(tmp_path: Path) -> None:
     reply = refused(
         tmp_path, HEAD + "each: {gpu: 1}\nreplicas: 2\nroles: [{image: a/c, gpus: 1, eech: {}}]\n"
     )

@@ -26,7 +26,7 @@ def ann(served: Served) -> Any:
         yield made
 
 
-def test_log_in_leaves_one_token_and_no_session_and_log_out_ends_it(served: Served) -> None:
+def test_login_leaves_one_token_and_no_session_and_log_out_ends_it(served: Served) -> None:
     with Client(served.url) as ava:
         token = ava.login("ann", WORD, label="test")
         assert ava.me().name == "ann"
@@ -227,8 +227,8 @@ def test_usage_comes_as_rows_and_as_csv(served: Served, ann: Client) -> None:
 
 
 def test_an_administrator_does_the_administration(served: Served) -> None:
-    with Client(served.url) as anybody:
-        anybody.register("newcomer", "n@example.org", WORD)
+    with Client(served.url) as anonymous:
+        anonymous.register("newcomer", "n@example.org", WORD)
     with Client(served.url, token=served.token("root2")) as root:
         assert [u.name for u in root.users(state="pending")] == ["newcomer"]
         assert root.approve("newcomer").state == "active"

@@ -1,4 +1,4 @@
-"""Crashes of whoever works on the database, between any two of its statements."""
+"""Crashes of processes that use the database, between any two of its statements."""
 
 from __future__ import annotations
 

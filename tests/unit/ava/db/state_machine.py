@@ -281,15 +281,15 @@ class DatabaseMachine(RuleBasedStateMachine):
         self.messages_are_right(rows, Counter((m.topic, m.kind, m.object) for m in report))
         return rows
 
-    def messages_are_right(self, rows, told) -> None:
+    def messages_are_right(self, rows, sent) -> None:
         for id, run in rows.items():
             admitted, finished = run.admitted is not None, run.phase == Phase.FINISHED
-            assert told[Topic.SCHEDULER, "run-queued", id] == 1
-            assert told[Topic.OPERATOR, "run-admitted", id] == (run.attempt + 1 if admitted else 0)
-            assert told[Topic.OPERATOR, "run-stop", id] == (admitted and run.stop is not None)
-            assert told[Topic.OPERATOR, "run-finished", id] == (admitted and finished)
+            assert sent[Topic.SCHEDULER, "run-queued", id] == 1
+            assert sent[Topic.OPERATOR, "run-admitted", id] == (run.attempt + 1 if admitted else 0)
+            assert sent[Topic.OPERATOR, "run-stop", id] == (admitted and run.stop is not None)
+            assert sent[Topic.OPERATOR, "run-finished", id] == (admitted and finished)
             assert (
-                told[Topic.SCHEDULER, "run-finished", id]
-                == told[Topic.NOTICE, "run-finished", id]
+                sent[Topic.SCHEDULER, "run-finished", id]
+                == sent[Topic.NOTICE, "run-finished", id]
                 == finished
             )

@@ -63,5 +63,5 @@ def test_an_attempt_with_too_much_is_logged_without_it(world, detail, kept):
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "1; DROP TABLE audit", "9" * 40, "٣"])
-def test_a_cursor_of_somebody_elses_making_is_refused(world, cursor):
+def test_a_cursor_of_another_user_s_making_is_refused(world, cursor):
     assert code(world.db.audit.list, after=cursor) == (422, "cursor-invalid")

@@ -1,4 +1,4 @@
-"""What nobody should send: refused with a problem, and the database is as it was."""
+"""What no one should send: refused with a problem, and the database is as it was."""
 
 from datetime import datetime, timedelta, timezone
 

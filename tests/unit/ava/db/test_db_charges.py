@@ -29,7 +29,7 @@ def test_an_open_charge_counts_until_now_and_not_into_the_future(world):
     assert usage.gpu_seconds == DAY
 
 
-def test_usage_is_told_by_user_and_group(world):
+def test_usage_is_reported_by_user_and_group(world):
     world.db.groups.create("speech", ROOM, NOW)
     world.person("bob", "speech", "vision")
     world.running(owner="ann")

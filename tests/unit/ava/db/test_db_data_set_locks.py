@@ -1,4 +1,4 @@
-"""One writer or many readers, whatever is done in whatever order, and wherever whoever does it dies."""
+"""One writer or many readers, whatever is done in whatever order, and wherever its process dies."""
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -157,7 +157,7 @@ def test_files_change_only_while_no_run_has_the_data_set(world, digits):
     assert done == [1, 2]
 
 
-def test_folders_are_wanted_for_whoever_was_let_in(world, digits):
+def test_folders_are_wanted_for_any_user_who_was_let_in(world, digits):
     db = world.db
     db.users.create("new", "new@example.org", "hash", NOW)
     db.folders.set_home_quota("bob", 5 * 2**30, NOW)

@@ -33,13 +33,13 @@ def test_a_database_in_memory_is_ready_and_gone_when_it_is_closed():
         db.close()
 
 
-def test_a_data_base_that_is_not_there_is_told_when_it_is_asked(tmp_path):
+def test_a_data_base_that_is_not_there_is_reported_when_it_is_asked(tmp_path):
     db = open_database(f"sqlite:///{tmp_path}/nothing/database.db")
     assert code(db.users.list) == (503, "database-unavailable")
     db.close()
 
 
-def test_a_data_base_without_tables_is_told(tmp_path):
+def test_a_data_base_without_tables_is_reported(tmp_path):
     db = open_database(f"sqlite:///{tmp_path}/database.db")
     assert code(db.users.list) == (503, "database-unavailable")
     db.close()

@@ -90,7 +90,7 @@ def test_after_one_that_has_succeeded_it_begins_and_after_one_that_failed_it_is_
     assert len(db.runs.list().items) == before
 
 
-def test_whoever_comes_first_none_waits_for_ever(world):
+def test_any_user_who_comes_first_none_waits_for_ever(world):
     """The other one ends at the very moment at which a run is made that waits for it."""
     db = world.db
     for n in range(10):

@@ -50,7 +50,7 @@ def test_the_first_start_makes_it_in_the_group_of_the_moment_and_it_stays_there(
     assert run_once(world, id, "2").group == "vision"
 
 
-def test_who_is_in_its_group_no_more_is_told_and_charged_nowhere_else(world):
+def test_who_is_in_its_group_no_more_is_reported_and_charged_nowhere_else(world):
     id = bench(world)
     run_once(world, id, "1")
     world.db.groups.create("speech", ROOM, NOW)
@@ -98,7 +98,7 @@ def test_it_grows_at_once_and_at_the_next_start_and_never_shrinks_below_what_it_
     assert (world.db.disks.get(id).wanted, world.db.disks.get(id).size) == (7 * GIB, 5 * GIB)
     assert world.db.definitions.get(id).spec["disk"] == 7 * GIB
     assert code(world.db.disks.grow, id, 4 * GIB) == (422, "disk-shrinks")
-    world.db.disks.grow(id, 5 * GIB)  # what could not be had is given up
+    world.db.disks.grow(id, 5 * GIB)  # what was not available is given up
     assert code(world.db.disks.grow, id, 11 * GIB) == (409, "disk-quota")
     assert code(bench, world, 3 * GIB) == (422, "disk-shrinks")
     assert world.db.definitions.get(id).spec["disk"] == 5 * GIB

@@ -16,15 +16,15 @@ def world(db):
     return made
 
 
-def serve(world, said=None, owner="bob", admitted=True):
-    said = said or spec()
-    definition = world.db.definitions.save(owner, Kind.SERVICE, "serve", said, NOW)
+def serve(world, document=None, owner="bob", admitted=True):
+    document = document or spec()
+    definition = world.db.definitions.save(owner, Kind.SERVICE, "serve", document, NOW)
     run = world.db.runs.create(
         definition.id,
         f"k-{owner}",
         NOW,
         asks=ONE.times(2),
-        spec=said,
+        spec=document,
         queue="default",
         priority=50,
         cluster="default",
@@ -62,7 +62,7 @@ def test_a_service_whose_owner_lost_the_group_scales_down_only(world, why, furth
     assert world.db.runs.stop(run, NOW, by="bob").stop == NOW
 
 
-def test_whoever_asks_it_is_the_owner_who_must_be_a_member_and_it_goes_on_once_they_are_again(world):
+def test_any_user_who_asks_it_is_the_owner_who_must_be_a_member_and_it_goes_on_once_they_are_again(world):
     run = serve(world)
     world.db.groups.remove_member("vision", "bob", NOW)
     assert code(world.db.model_services.scale, run, 3, NOW) == (409, "not-a-member")

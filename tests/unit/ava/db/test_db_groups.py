@@ -93,7 +93,7 @@ def test_a_quota_may_be_set_to_exactly_what_is_used_and_taken_off(world):
     assert world.db.runs.admit(more.id, NOW) == ()
 
 
-def test_a_changed_quota_is_told_to_scheduler_and_operator(world):
+def test_a_changed_quota_is_reported_to_scheduler_and_operator(world):
     world.db.groups.set_quota("vision", Quota(8, None, None), NOW)
     assert ("group-changed", "vision") in world.kinds(Topic.SCHEDULER)
     assert ("group-changed", "vision") in world.kinds(Topic.OPERATOR)

@@ -1,4 +1,4 @@
-"""Which images are being deleted: until it is said that they are, or for a time."""
+"""Which images are being deleted: until it is stated that they are, or for a time."""
 
 from __future__ import annotations
 

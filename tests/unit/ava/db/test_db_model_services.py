@@ -28,17 +28,24 @@ def world(db):
     return World(db)
 
 
-def submitted(world, said=None, name="serve"):
-    said = said or spec()
-    definition = world.db.definitions.save("ann", Kind.SERVICE, name, said, NOW, replace=True)
-    asks = ONE.times(said["roles"][0]["replicas"])
+def submitted(world, document=None, name="serve"):
+    document = document or spec()
+    definition = world.db.definitions.save("ann", Kind.SERVICE, name, document, NOW, replace=True)
+    asks = ONE.times(document["roles"][0]["replicas"])
     return world.db.runs.create(
-        definition.id, f"k-{name}", NOW, asks=asks, spec=said, queue="default", priority=50, cluster="default"
+        definition.id,
+        f"k-{name}",
+        NOW,
+        asks=asks,
+        spec=document,
+        queue="default",
+        priority=50,
+        cluster="default",
     )
 
 
-def running(world, said=None, name="serve"):
-    run = submitted(world, said, name)
+def running(world, document=None, name="serve"):
+    run = submitted(world, document, name)
     assert world.db.runs.admit(run.id, NOW) == ()
     return run.id
 
@@ -123,7 +130,7 @@ def test_growth_comes_after_an_earlier_run_that_waits_for_quota(world):
     assert db.model_services.recharge(run, ONE.times(3), later(13)) == ()
 
 
-def test_a_run_of_another_group_that_waits_for_its_own_quota_holds_nobody_up(world):
+def test_a_run_of_another_group_that_waits_for_its_own_quota_holds_no_one_up(world):
     db, run = world.db, running(world)
     db.groups.create("audio", Quota(1, 10_000, 2**40), NOW)
     world.person("bob", "audio")
@@ -181,7 +188,7 @@ def test_a_service_that_waits_takes_its_last_definition(world):
     assert (known.target, known.settled, known.wanted) == (1, 1, 3)
 
 
-def test_trouble_is_told_once(world):
+def test_trouble_is_reported_once(world):
     db, run = world.db, running(world)
     for text in ("bad", "bad", "", "bad"):
         db.model_services.set_trouble(run, text, NOW)

@@ -20,7 +20,7 @@ def test_messages_are_open_in_order_until_they_are_done(world):
     assert len(world.db.outbox.list_open(Topic.SCHEDULER, limit=1)) == 1
 
 
-def test_what_is_refused_tells_nobody(world):
+def test_what_is_refused_sends_no_message(world):
     before = [world.kinds(t) for t in Topic]
     run = world.submit()
     world.db.groups.set_quota("vision", world.db.groups.get("vision").quota, NOW)
@@ -55,7 +55,7 @@ def test_a_message_wakes_who_waits_for_its_topic(world):
     assert time.monotonic() - begin >= 0.25
 
 
-def test_a_message_written_before_anybody_waited_is_not_slept_over(world):
+def test_a_message_written_before_anyone_waited_is_not_slept_over(world):
     world.submit()
     assert world.db.outbox.wait(Topic.SCHEDULER, 5)
 

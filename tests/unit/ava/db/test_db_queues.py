@@ -23,7 +23,7 @@ def test_a_queue_is_made_and_then_changed_in_what_is_given(db):
     assert [q.name for q in db.queues.list()] == ["night", "default"]
 
 
-def test_a_queue_that_is_to_be_new_replaces_none_and_a_deleted_one_begins_anew(db):
+def test_a_queue_that_is_to_be_new_replaces_none_and_a_deleted_one_begins_again(db):
     made = db.queues.put("night", NOW, priority=70, known=False)
     assert code(db.queues.put, "night", NOW, priority=10, known=False) == (409, "name-taken")
     assert made.priority == 70 == next(q for q in db.queues.list() if q.name == "night").priority
@@ -39,7 +39,7 @@ def test_a_queues_quota_is_not_set_below_what_is_used(world):
     assert world.db.queues.put("default", NOW, quota=Quota(*ONE)).used == ONE
 
 
-def test_a_changed_queue_is_told_to_the_scheduler(world):
+def test_a_changed_queue_is_reported_to_the_scheduler(world):
     world.db.queues.put("default", NOW, quota=Quota(10, None, None))
     assert ("queue-changed", "default") in world.kinds(Topic.SCHEDULER)
 
@@ -50,7 +50,7 @@ def test_a_queue_for_a_pool_that_is_not_there_is_refused_and_not_made(db):
     assert db.queues.list()[0].used == Resources()
 
 
-def test_a_queue_is_deleted_when_nothing_is_in_it_and_its_name_begins_anew(world):
+def test_a_queue_is_deleted_when_nothing_is_in_it_and_its_name_begins_again(world):
     world.db.pools.put(GPUS)
     world.db.queues.put("night", NOW, pool="gpus", quota=Quota(8, None, None), priority=70)
     run = world.submit(queue="night")

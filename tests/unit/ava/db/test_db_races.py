@@ -1,4 +1,4 @@
-"""Requests at the same time: one of them is the first, and the others are told so."""
+"""Requests at the same time: one of them is the first, and the others are informed."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

@@ -126,7 +126,7 @@ def test_a_full_queue_takes_nothing_from_the_group(world):
     assert world.db.groups.get("vision").used == ONE
 
 
-def test_all_reasons_are_told_at_once(world):
+def test_all_reasons_are_reported_at_once(world):
     world.db.queues.put("small", NOW, quota=Quota(1, None, None))
     world.db.groups.set_quota("vision", Quota(1, None, None), NOW)
     first, second = (world.submit(queue="small") for _ in range(2))
@@ -219,7 +219,7 @@ def test_runs_wait_by_queue_then_priority_then_age(world):
     assert [r.id for r in world.db.runs.active()] == [admitted.id]
 
 
-def test_a_user_who_queues_hundreds_hides_nobody(world, monkeypatch):
+def test_a_user_who_queues_hundreds_hides_no_one(world, monkeypatch):
     monkeypatch.setattr("ava.db.runs.FIRST", 2)
     world.person("bob", "vision")
     mine = [world.submit(priority=100, at=later(n)).id for n in range(5)]
@@ -239,7 +239,7 @@ def test_a_user_has_so_many_runs_waiting_and_no_more(world, monkeypatch):
     world.submit()
 
 
-def test_a_run_of_somebody_shut_out_meanwhile_is_not_admitted(world):
+def test_a_run_of_someone_shut_out_meanwhile_is_not_admitted(world):
     world.person("bob", "vision")
     run = world.submit(owner="bob")
     world.db.users.update("bob", NOW, state=UserState.DISABLED)

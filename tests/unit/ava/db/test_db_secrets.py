@@ -36,14 +36,14 @@ def test_when_it_was_used_is_kept_to_a_minute(world):
     assert used() == later(90)
 
 
-def test_nobody_ends_what_is_another_persons(world):
+def test_no_one_ends_what_is_another_persons(world):
     world.person("bob")
     id = world.db.secrets.create("ann", "token", DIGEST, NOW, until=None)
     assert code(world.db.secrets.delete, "bob", id) == (404, "not-found")
     assert world.db.secrets.authenticate("token", DIGEST, NOW).name == "ann"
 
 
-def test_who_may_not_log_in_gets_no_session(world):
+def test_who_may_not_login_gets_no_session(world):
     world.db.users.create("bob", "bob@example.org", "h", NOW)
     assert code(world.db.secrets.create, "bob", "session", DIGEST, NOW, until=None) == (
         409,

@@ -23,7 +23,7 @@ def test_it_has_no_password_and_verifies_the_server() -> None:
     ("host", "name"),
     [("db.example.org", "ava"), ("10.0.0.5,10.0.0.6", "ava"), ("[fd00::5]", "ava"), ("db", "a/b?c@d")],
 )
-def test_what_is_said_is_what_is_connected_to(host: str, name: str) -> None:
+def test_what_is_shown_is_what_is_connected_to(host: str, name: str) -> None:
     url = make_url(DatabaseUrl(host=host, port=6432, name=name, user="o'hara").address())
     assert (url.host, url.port, url.database, url.username) == (host.strip("[]"), 6432, name, "o'hara")
     assert url.query["target_session_attrs"] == "read-write"
@@ -33,7 +33,7 @@ def test_a_url_is_taken_as_it_is() -> None:
     assert DatabaseUrl(url="sqlite:////tmp/x").address() == "sqlite:////tmp/x"
 
 
-@pytest.mark.parametrize("said", [{"password": "secret"}, {"port": 0}, {"port": 65536}])
-def test_what_it_does_not_know_is_refused(said: dict[str, object]) -> None:
+@pytest.mark.parametrize("settings", [{"password": "secret"}, {"port": 0}, {"port": 65536}])
+def test_what_it_does_not_know_is_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        DatabaseUrl.model_validate(said)
+        DatabaseUrl.model_validate(settings)

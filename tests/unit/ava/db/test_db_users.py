@@ -70,7 +70,7 @@ def test_what_is_given_is_changed_and_nothing_else(world):
     assert world.db.users.update("ann", NOW) == world.db.users.get("ann")
 
 
-def test_an_address_is_not_taken_from_somebody_else(world):
+def test_an_address_is_not_taken_from_another_user_s(world):
     world.person("bob")
     assert code(world.db.users.update, "bob", NOW, email="ANN@example.org") == (409, "email-taken")
     assert world.db.users.update("bob", NOW, email="BOB@example.org").email == "bob@example.org"

@@ -1,4 +1,4 @@
-"""Quotas admit in order; what the first one needs is kept; nobody starves and nothing is exceeded."""
+"""Quotas admit in order; what the first one needs is kept; no one starves and nothing is exceeded."""
 # ruff: noqa: S311 - sizes of runs, not secrets
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_a_run_that_waits_for_its_queue_keeps_its_groups_room_too() -> None:
     assert (admit, waits) == ([], {"head": ["queue-quota"], "later": ["group-behind"]})
 
 
-def test_what_todays_quota_could_never_admit_holds_up_nobody() -> None:
+def test_what_todays_quota_could_never_admit_holds_up_no_one() -> None:
     admit, waits = decide([run("big", 8, at=1), run("s", 4, at=2)], [group("g", 4)], [queue("q", None)])
     assert (admit, waits) == (["s"], {"big": ["group-never"]})
 

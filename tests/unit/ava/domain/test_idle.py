@@ -1,4 +1,4 @@
-"""When a workbench in which nobody works is warned and stopped, and what is never taken for idleness."""
+"""When an idle workbench is warned and stopped, and what is never taken for idleness."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hours(count: float) -> datetime:
     return NOW + timedelta(hours=count)
 
 
-def test_the_user_is_told_then_it_is_stopped() -> None:
+def test_the_user_is_reported_then_it_is_stopped() -> None:
     assert step(RUN, BENCH, RULE, hours(5.9), busy=False) is Step.NOTHING
     assert step(RUN, BENCH, RULE, hours(6), busy=False) is Step.WARN
     text = replace(BENCH, warned=hours(6))
@@ -33,12 +33,12 @@ def test_the_user_is_told_then_it_is_stopped() -> None:
     assert step(RUN, text, RULE, hours(8), busy=False) is Step.STOP
 
 
-def test_nobody_is_stopped_without_the_whole_time_after_the_word() -> None:
+def test_no_one_is_stopped_without_the_whole_time_after_the_word() -> None:
     text = replace(BENCH, warned=hours(20))
     assert step(RUN, text, RULE, hours(21.9), busy=False) is Step.NOTHING
 
 
-def test_who_was_at_work_begins_anew() -> None:
+def test_who_was_at_work_begins_again() -> None:
     seen = replace(BENCH, active=hours(5))
     assert step(RUN, seen, RULE, hours(10.9), busy=False) is Step.NOTHING
     assert step(RUN, seen, RULE, hours(11), busy=False) is Step.WARN

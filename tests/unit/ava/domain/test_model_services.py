@@ -54,7 +54,7 @@ class Serving(RuleBasedStateMachine):
             assert name not in self.pods
             self.pods[name] = Replica(*name)
         most = self.service.wanted + surge(self.service.wanted)
-        # What ends or has ended serves nobody: it counts while an update is under way, and holds up no replacement else.
+        # What ends or has ended serves no one: it counts while an update is under way, and holds up no replacement else.
         living = {p.revision for p in before if not (p.ending or p.ended)}
         if done.create:
             alive = [p for p in self.pods.values() if not (p.ending or p.ended)]
@@ -216,7 +216,7 @@ def test_an_address_is_one_service_s_alone_however_names_are_cut():
     found = {address(owner, name) for owner, name in names}
     assert len(found) == len(names)
     assert all(len(label) <= 63 and label.replace("-", "").isalnum() for label in found)
-    assert all(re.search(r"-[0-9a-f]{20}$", label) for label in found), "80 bits, which nobody finds again"
+    assert all(re.search(r"-[0-9a-f]{20}$", label) for label in found), "80 bits, which do not collide"
     # Nor is it any service's former name, whose digest is cut shorter.
     former = {former_address(owner, name) for owner, name in names}
     assert all(re.search(r"-[0-9a-f]{10}$", label) for label in former) and not found & former

@@ -53,7 +53,7 @@ def test_memory_is_named_as_the_cause_whatever_the_exit_code(exit_code):
     assert states.EXPLAINED["OOMKilled"].split(";")[0] in answer.reason
 
 
-def test_an_eviction_is_told_as_one():
+def test_an_eviction_is_reported_as_one():
     report = {"reason": "Evicted", "message": "The node was low on resource: memory."}
     assert shown(137, "Error", status=report).reason == "Evicted"
 
@@ -76,7 +76,7 @@ def test_a_time_limit_is_one_however_the_program_ended_then(exit_code):
     assert decided(after, minutes=11).outcome is Outcome.TIMED_OUT
 
 
-def test_a_node_that_went_away_is_told_apart_from_a_program_that_failed():
+def test_a_node_that_went_away_is_distinguished_from_a_program_that_failed():
     state = shown(0, phase="Running", status={"reason": "NodeLost"})
     assert decided(state, present=False).outcome is Outcome.LOST
     assert decided(shown(1)).outcome is Outcome.FAILED

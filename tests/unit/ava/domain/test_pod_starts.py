@@ -20,7 +20,7 @@ def pod(node="n1", **status):
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         ({"conditions": PLACED}, "pulls its image"),
         ({"conditions": PLACED, "containerStatuses": [CREATING]}, "pulls its image"),
@@ -44,8 +44,8 @@ def pod(node="n1", **status):
         ),
     ],
 )
-def test_a_pod_that_starts_says_what_its_node_does(status, said):
-    assert said in explain(read(pod(**status), NOW))
+def test_a_pod_that_starts_says_what_its_node_does(status, message):
+    assert message in explain(read(pod(**status), NOW))
 
 
 def test_a_pod_without_a_node_and_one_that_runs_start_nothing():

@@ -19,12 +19,12 @@ NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 IMAGE, START = 600, 300
 
 
-def waiting(reason: str, said: str = "") -> dict[str, object]:
+def waiting(reason: str, text: str = "") -> dict[str, object]:
     # Its node took it an hour ago: what was slow before is no reason to give up at once.
     status = {
         "phase": "Pending",
         "startTime": "2026-11-26T11:00:00Z",
-        "containerStatuses": [{"state": {"waiting": {"reason": reason, "message": said}}}],
+        "containerStatuses": [{"state": {"waiting": {"reason": reason, "message": text}}}],
     }
     return {"metadata": {"name": "p", "labels": {}}, "spec": {"nodeName": "n"}, "status": status}
 
@@ -41,9 +41,9 @@ def after(seconds: int, *looks: tuple[int, str, str]) -> str:
     return known.phase
 
 
-@pytest.mark.parametrize("row", SHOWN, ids=lambda row: f"{row['reason']}: {row['said']}"[:60])
+@pytest.mark.parametrize("row", SHOWN, ids=lambda row: f"{row['reason']}: {row['message']}"[:60])
 def test_each_reason_of_kubelet(row: dict[str, str]) -> None:
-    look = (0, row["reason"], row["said"])
+    look = (0, row["reason"], row["message"])
     ends = {"hopeless": 0, "start": START + 1, "image": IMAGE + 1, "waits": 10**6}[row["does"]]
     if row["does"] != "waits":
         assert after(ends, look) == "Failed"
@@ -62,7 +62,7 @@ def test_the_table_has_all_reasons_of_kubelet() -> None:
     assert found == {row["reason"] for row in ROWS if " " not in row["reason"]}
 
 
-def test_changing_words_do_not_begin_the_time_anew() -> None:
+def test_changing_words_do_not_begin_the_time_again() -> None:
     conflict = [
         (n, "CreateContainerError", f"the name is in use by container {n}") for n in range(0, 300, 10)
     ]
@@ -81,7 +81,7 @@ def test_what_has_passed_is_over() -> None:
     assert settle(merged, later + timedelta(days=1), IMAGE, START).phase == "Running"
 
 
-def test_an_error_in_the_place_of_a_code_is_told_as_text() -> None:
+def test_an_error_in_the_place_of_a_code_is_reported_as_text() -> None:
     state = read(waiting("cpuset is busy"), NOW)
     assert (state.reason, state.message) == ("RunContainerError", "cpuset is busy")
 

@@ -1,4 +1,4 @@
-"""Quotas: which are valid, what fits, and how it is said."""
+"""Quotas: which are valid, what fits, and how it is reported."""
 
 import pytest
 from hypothesis import given
@@ -23,13 +23,13 @@ QUOTAS = st.builds(Quota, LIMITS, LIMITS, LIMITS, LIMITS)
 
 
 @given(QUOTAS, RESOURCES)
-def test_what_can_be_had_is_valid(quota, asks):
+def test_what_is_available_is_valid(quota, asks):
     assert not quota_problems(quota, "quota") and not asks_problems(asks)
 
 
 @pytest.mark.parametrize("part", ["gpu", "cpu", "memory", "storage"])
 @pytest.mark.parametrize("value", [-1, MOST + 1, True, 0.5, "1", float("nan")])
-def test_what_cannot_be_had_is_named(part, value):
+def test_what_is_unavailable_is_named(part, value):
     (problem,) = quota_problems(Quota(**{part: value}), "quota")
     assert problem.where == f"quota.{part}" and problem.found == repr(value)
 

@@ -35,7 +35,7 @@ def pod(phase, index=0, role="worker", **more):
 
 
 def three(*phases, **last):
-    """Return the three pods of the run; what is said of the last."""
+    """Return the three pods of the run; what is stated of the last."""
     first, second, third = phases
     return [pod(first, role="ps"), pod(second, 0), pod(third, 1, **last)]
 
@@ -124,11 +124,11 @@ def test_an_admitted_run_is_shown_as_its_pods_are(pods, state, reason):
         (-timedelta(hours=1), State.RUNNING),
     ],
 )
-def test_what_nobody_has_looked_at_lately_is_unknown(age, state):
+def test_what_no_one_has_looked_at_lately_is_unknown(age, state):
     assert show(RUN, three("Running", "Running", "Running"), NOW, NOW - age).state is state
 
 
-def test_that_nobody_looks_is_the_reason():
+def test_that_no_one_looks_is_the_reason():
     assert "for 90 s not" in show(RUN, [], NOW, NOW - timedelta(seconds=90)).reason
     never = show(replace(RUN, stop=NOW), [], NOW, None)
     assert never.state is State.UNKNOWN
@@ -165,7 +165,7 @@ def test_a_run_to_be_stopped_says_how_many_pods_are_left():
     assert "on n7: its node does not answer" in hung.reason
 
 
-def test_a_later_attempt_is_said_and_its_own_pods_are_counted():
+def test_a_later_attempt_is_shown_and_its_own_pods_are_counted():
     again = replace(RUN, attempt=1)
     assert (
         show(again, three("Running", "Running", "Running"), NOW, FRESH).reason
@@ -175,13 +175,13 @@ def test_a_later_attempt_is_said_and_its_own_pods_are_counted():
     assert show(again, pods, NOW, FRESH).state is State.RUNNING
 
 
-def test_the_schedulers_reasons_are_said_where_no_node_has_room():
+def test_the_schedulers_reasons_are_shown_where_no_node_has_room():
     waits = replace(RUN, waits_for=({"what": "3 nodes have no free GPU."},))
     pods = three("Pending", "Pending", "Pending", reason="Unschedulable")
     assert show(waits, pods, NOW, FRESH).reason == "3 nodes have no free GPU."
 
 
-def test_many_pods_with_one_trouble_are_said_in_one_sentence():
+def test_many_pods_with_one_trouble_are_shown_in_one_sentence():
     pods = [pod("Pending", n, reason="ErrImagePull") for n in range(3)]
     assert show(RUN, pods, NOW, FRESH).reason.endswith(" 2 more pods have trouble.")
 

@@ -40,6 +40,6 @@ def ground(world, mount, kind):
 
 @pytest.fixture
 def maker(world, ground, limits, monkeypatch):
-    """The maker; who is not root gives folders to nobody but themselves."""
+    """The maker; who is not root gives folders to no one but themselves."""
     without_ceph.own(monkeypatch.setattr)
     return FolderReconciler(world.db, ground, lambda: NOW, home_quota=2**30, owner=ME)

@@ -177,7 +177,7 @@ def test_while_no_master_leads_what_was_last_known_stays(world, master):
     assert seen.trouble == "the cache does not say what it holds: no master leads"
 
 
-def test_without_a_master_it_is_said(world, master):
+def test_without_a_master_it_is_shown(world, master):
     id = looked(world, master, services=())
     assert "no master is known" in world.db.external_sources.get(id).trouble
 
@@ -208,7 +208,7 @@ def test_an_hdfs_is_measured_and_one_that_does_not_answer_is_not_taken_for_an_em
 
 
 @pytest.mark.parametrize("limit", ["MOST_FILES", "MOST_FOLDERS"])
-def test_huge_data_sets_are_looked_at_in_part_and_that_is_said(world, master, monkeypatch, limit):
+def test_huge_data_sets_are_looked_at_in_part_and_that_is_shown(world, master, monkeypatch, limit):
     monkeypatch.setattr(cache_stats, limit, 1)
     seen = world.db.external_sources.get(looked(world, master))
     assert seen.size and "only its first" in seen.trouble

@@ -192,7 +192,7 @@ def test_while_a_run_reads_nothing_changes_and_what_has_come_waits(site):
     assert site.ask("DELETE", site.id, params={"path": "there"}).status_code == 204
 
 
-def test_what_is_there_is_replaced_only_where_that_is_said(site):
+def test_what_is_there_is_replaced_only_where_that_is_shown(site):
     (site.data / "x").write_text("old")
     where = site.upload("x", 3)
     assert code(site.send(where, 0, b"new")) == (409, "file-there")
@@ -297,7 +297,7 @@ def test_who_may_not_read_learns_nothing_and_who_reads_changes_nothing(site):
     assert (site.data / "x").exists()
 
 
-def test_a_limit_that_is_reached_is_said_and_what_has_come_stays(site, monkeypatch):
+def test_a_limit_that_is_reached_is_shown_and_what_has_come_stays(site, monkeypatch):
     where = site.upload("x", 6)
     assert site.send(where, 0, b"abc").status_code == 204
 
@@ -310,7 +310,7 @@ def test_a_limit_that_is_reached_is_said_and_what_has_come_stays(site, monkeypat
     assert site.offset(where) == 3
 
 
-def test_a_mount_that_is_away_is_said_and_nothing_is_written(site, kind):
+def test_a_mount_that_is_away_is_shown_and_nothing_is_written(site, kind):
     where = site.upload("x", 3)
     kind[0] = "ext4"
     for answer in (site.send(where, 0, b"abc"), site.ask("GET", site.id), site.begin("y", 1)):
@@ -325,7 +325,7 @@ def test_an_upload_that_was_given_up_leaves_nothing(site):
     assert site.ask("HEAD", where).status_code == 404
 
 
-def test_only_uploads_that_nobody_goes_on_with_are_given_up(site):
+def test_only_uploads_that_no_one_goes_on_with_are_given_up(site):
     left, alive = site.upload("left", 3), site.upload("alive", 3)
     for where in (left, alive):
         site.send(where, 0, b"ab")
@@ -349,7 +349,7 @@ def test_two_do_not_send_one_file_at_once(site):
     assert site.send(where, 0, b"abc").status_code == 204
 
 
-def test_who_says_so_is_told_before_sending_that_a_name_is_taken(site):
+def test_who_says_so_is_reported_before_sending_that_a_name_is_taken(site):
     (site.data / "there").write_text("x")
     name = base64.b64encode(b"there").decode()
     for reply, status in (("MA==", 409), ("MQ==", 201)):

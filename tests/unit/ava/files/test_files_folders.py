@@ -43,7 +43,7 @@ def test_the_inner_folder_alone_is_the_users(world, ground, maker, mount):
 
 
 @needs_root
-def test_a_folder_of_somebody_else_is_never_given_away(world, ground, maker, mount):
+def test_a_folder_of_another_user_s_is_never_given_away(world, ground, maker, mount):
     ground.found()
     maker.look(FolderKind.USER, "ann")
     data = mount / "users/ann/data"
@@ -76,7 +76,7 @@ def test_another_file_system_than_the_databases_is_left_alone(world, ground, mak
         ground.found()
 
 
-def test_an_empty_file_system_is_not_made_anew_once_one_is_known(world, ground, mount):
+def test_an_empty_file_system_is_not_made_again_once_one_is_known(world, ground, mount):
     world.db.folders.set_file_system(42)
     with pytest.raises(WrongFilesystem):
         ground.found()
@@ -213,7 +213,7 @@ def test_a_removal_that_was_killed_is_completed(world, ground, maker, mount, mon
     assert world.db.folders.get_spec(FolderKind.DATA_SET, one) is None
 
 
-def test_nobodys_folder_is_removed(world, ground, maker, mount):
+def test_no_user_s_folder_is_removed(world, ground, maker, mount):
     ground.found()
     (mount / "datasets").mkdir()
     (mount / "datasets/f1aaaaaaaaaaa").mkdir()
@@ -223,7 +223,7 @@ def test_nobodys_folder_is_removed(world, ground, maker, mount):
     assert (mount / "datasets/f1aaaaaaaaaaa").exists()
 
 
-def test_a_limit_that_this_node_may_not_set_is_told_with_what_to_do(world, ground, maker, monkeypatch):
+def test_a_limit_that_this_node_may_not_set_is_reported_with_what_to_do(world, ground, maker, monkeypatch):
     def refused(at, limit):
         raise PermissionError(13, "Permission denied")
 

@@ -104,7 +104,7 @@ class Slow:
             yield entry
 
 
-def test_a_large_folder_that_is_read_keeps_nobody_waiting(lists, tmp_path, monkeypatch):
+def test_a_large_folder_that_is_read_keeps_no_one_waiting(lists, tmp_path, monkeypatch):
     monkeypatch.setattr(listing, "SMALL", 3)
     counts = {"a": 10, "b": 10, "c": 10, "known": 10, "small": 2}
     paths = {name: tmp_path / name for name in counts}

@@ -39,7 +39,7 @@ def test_a_name_is_kept_byte_for_byte(site, name):  # noqa: F811
         ("a//b", "an empty name"),
     ],
 )
-def test_a_name_that_is_refused_is_told_why(site, name, why):  # noqa: F811
+def test_a_name_that_is_refused_is_reported_why(site, name, why):  # noqa: F811
     assert why in site.begin(name, 1).json()["problems"][0]["found"]
 
 

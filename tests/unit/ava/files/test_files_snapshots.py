@@ -1,4 +1,4 @@
-"""Claims of data sets that are snapshots: asked for, told when they are there and why not, removed with the data set."""
+"""Claims of data sets that are snapshots: asked for, reported when they are there and why not, removed with the data set."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ class Room:
         if volume:
             claim["spec"]["volumeName"] = volume
 
-    async def told(self, message, at="2026-11-24T10:00:00Z"):
+    async def fails_with(self, message, at="2026-11-24T10:00:00Z"):
         (claim,) = self.claims
         await self.api.put(
             "events",
@@ -77,7 +77,7 @@ def inside(world):
     return run
 
 
-def test_a_snapshot_is_asked_for_once_by_a_claim_for_readers_and_told_when_it_is_there(inside):
+def test_a_snapshot_is_asked_for_once_by_a_claim_for_readers_and_reported_when_it_is_there(inside):
     async def test(room):
         assert await room.it.look() == 1
         assert await room.it.look() == 1
@@ -95,8 +95,8 @@ def test_a_snapshot_is_asked_for_once_by_a_claim_for_readers_and_told_when_it_is
 def test_the_last_reason_why_it_is_not_there_is_kept_longer_than_events_are(inside):
     async def test(room):
         await room.it.look()
-        await room.told("there is no image rbd/faces")
-        await room.told("the image rbd/faces has no snapshot v1", "2026-11-24T11:00:00Z")
+        await room.fails_with("there is no image rbd/faces")
+        await room.fails_with("the image rbd/faces has no snapshot v1", "2026-11-24T11:00:00Z")
         await room.it.look()
         assert room.seen.trouble == "the image rbd/faces has no snapshot v1"
         room.api.collections["events"].clear()
@@ -109,7 +109,7 @@ def test_the_last_reason_why_it_is_not_there_is_kept_longer_than_events_are(insi
     inside(test)
 
 
-def test_a_volume_that_was_removed_is_made_anew_and_nothing_is_mounted_meanwhile(inside):
+def test_a_volume_that_was_removed_is_made_again_and_nothing_is_mounted_meanwhile(inside):
     async def test(room):
         await room.it.look()
         await room.change("Bound", room.own)
@@ -155,7 +155,7 @@ def test_the_claim_goes_with_the_data_set_and_nothing_else_does(inside):
     inside(test)
 
 
-def test_what_kubernetes_refuses_is_told_and_what_it_cannot_answer_comes_again(inside):
+def test_what_kubernetes_refuses_is_reported_and_what_it_cannot_answer_comes_again(inside):
     async def test(room):
         def refuse(method, path):
             if method == "POST":

@@ -31,7 +31,7 @@ def _used(at: int) -> tuple[int, int]:
 
 
 def own(put: Callable[[Any, str, Any], None]) -> None:
-    """Where one is not root, give folders to nobody but oneself."""
+    """Where one is not root, give folders to no one but oneself."""
     if ME[0]:
         put(os, "fchown", lambda *_: None)
         put(FolderReconciler, "_inner", lambda self, wanted: ME)

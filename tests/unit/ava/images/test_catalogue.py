@@ -86,7 +86,7 @@ def test_an_images_packages_are_found_where_its_recipe_puts_them(name: str) -> N
     assert wheels["project"] == f"ava/images/{folder.name}/pyproject.toml"
 
 
-def test_jupyterlab_asks_nobody_about_news_unless_a_user_says_so() -> None:
+def test_jupyterlab_asks_no_one_about_news_unless_a_user_says_so() -> None:
     """Defaults (overrides.d of its settings, JupyterLab 4): what a user sets in the home goes before them."""
     settings = FOLDER / "base/files/usr/local/share/jupyter/lab/settings/overrides.d/ava.json"
     assert json.loads(settings.read_text()) == {

@@ -44,7 +44,7 @@ def test_an_object_is_made_read_changed_and_removed():
     on_fake(test)
 
 
-def test_what_is_there_already_and_what_has_changed_are_told_apart():
+def test_what_is_there_already_and_what_has_changed_are_distinguished():
     async def test(api, client):
         made = await client.create(PODS, pod(), "x")
         with pytest.raises(AlreadyExists):
@@ -161,7 +161,7 @@ def test_a_server_that_does_not_answer_in_time_is_unavailable():
     on_fake(test)
 
 
-def test_nobody_at_the_other_end_is_unavailable_and_no_error_names_the_token():
+def test_no_one_at_the_other_end_is_unavailable_and_no_error_names_the_token():
     async def go():
         async with Client(Access(server="http://127.0.0.1:1", token="secret-token")) as client:
             with pytest.raises(Unavailable) as caught:
@@ -186,7 +186,7 @@ def test_a_write_without_the_lead_is_not_sent():
     on_fake(test)
 
 
-def test_what_the_server_will_never_take_is_told_apart_from_what_passes():
+def test_what_the_server_will_never_take_is_distinguished_from_what_passes():
     async def test(api, client):
         def refuse(verb, path):
             raise Fault(422, "Invalid", "metadata.name: wrong")

@@ -109,7 +109,7 @@ def test_it_is_made_where_the_first_pod_comes_and_the_next_one_goes_there(db, co
     in_room(db, test, config=config)
 
 
-def test_it_grows_while_its_workbench_runs_and_what_is_in_the_way_is_told(db, config):
+def test_it_grows_while_its_workbench_runs_and_what_is_in_the_way_is_reported(db, config):
     async def test(room):
         makers = Makers(room)
         async with makers.at_work():

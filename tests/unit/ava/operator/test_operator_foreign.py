@@ -91,7 +91,7 @@ def test_a_first_run_waits_for_the_rights_in_its_new_namespace_and_says_so(db, m
     in_room(db, test)
 
 
-def test_rights_that_are_gone_from_an_older_namespace_are_told_with_the_answer(db, monkeypatch):
+def test_rights_that_are_gone_from_an_older_namespace_are_reported_with_the_answer(db, monkeypatch):
     async def test(room):
         def refuse(method, path):
             if method == "POST" and path.endswith("/networkpolicies"):

@@ -19,7 +19,7 @@ class Killed(BaseException):
 
 
 class Fuse:
-    """Counts writes, and blows at one of them: before it is done, or after, so that nobody hears of it."""
+    """Counts writes, and blows at one of them: before it is done, or after, so that no one hears of it."""
 
     def __init__(self, at, after, about=""):
         self.left, self.after, self.blown, self.about = at, after, asyncio.Event(), about

@@ -58,8 +58,8 @@ def watched(room, run):
     """Keep how many replicas serve after each write."""
     real, found = room.api._write, []
 
-    async def write(*said):
-        done = await real(*said)
+    async def write(*args):
+        done = await real(*args)
         found.append(len(serving(room, run)))
         return done
 
@@ -146,7 +146,7 @@ def test_an_update_never_has_fewer_replicas_serve_and_gives_back_what_it_took(db
     in_service(db, test, replicas=3)
 
 
-def test_a_bad_update_stops_and_is_told_and_the_old_definition_takes_it_back(db):
+def test_a_bad_update_stops_and_is_reported_and_the_old_definition_takes_it_back(db):
     async def test(room, run):
         db.model_services.update(run.id, document(image="bad:1"), now())
         await room.until(lambda: len(room.pods(run)) == 3)
@@ -235,7 +235,7 @@ def test_a_load_for_which_there_can_never_be_quota_hinders_nothing_else(db):
     in_room(db, test, operator=False)
 
 
-def test_a_replica_that_is_killed_or_evicted_is_made_anew(db):
+def test_a_replica_that_is_killed_or_evicted_is_made_again(db):
     async def test(room, run):
         killed, evicted = (p["metadata"]["name"] for p in room.pods(run))
         await room.client.delete(PODS, killed, "ava-vision", grace=0)
@@ -248,7 +248,7 @@ def test_a_replica_that_is_killed_or_evicted_is_made_anew(db):
     in_service(db, test)
 
 
-def test_an_operator_that_begins_anew_in_the_middle_of_an_update_ends_it(db):
+def test_an_operator_that_begins_again_in_the_middle_of_an_update_ends_it(db):
     async def test(room):
         room.nodes.serves = good
         run = start(db, kind=Kind.SERVICE, name="mnist", **serve())

@@ -112,7 +112,7 @@ def test_what_one_way_does_not_take_is_tried_again_by_that_way_alone(db, tmp_pat
     deliver(db, test, tmp_path=tmp_path)
 
 
-def test_a_notice_that_nobody_takes_is_dropped_after_a_day(db):
+def test_a_notice_that_no_one_takes_is_dropped_after_a_day(db):
     async def test(courier, box, posts, status):
         end(db)
         box.answer = "451 later"
@@ -124,7 +124,7 @@ def test_a_notice_that_nobody_takes_is_dropped_after_a_day(db):
     deliver(db, test, hook=False)
 
 
-def test_what_is_older_than_a_day_is_told_nobody_and_does_not_pile_up(db, tmp_path):
+def test_what_is_older_than_a_day_is_not_reported_and_does_not_pile_up(db, tmp_path):
     """A site that begins to send notices has had runs before."""
 
     async def test(courier, box, posts, status):

@@ -50,7 +50,7 @@ def test_messages_of_a_cluster_that_is_away_are_not_read(db, monkeypatch):
     assert {message.object for message in read if message.kind.startswith("run-")} == {mine.id}
 
 
-def test_a_runs_objects_are_found_without_looking_at_everybodys():
+def test_a_runs_objects_are_found_without_looking_at_all_users():
     cluster = Cluster(SimpleNamespace())
     looked = []
     for n in range(200):

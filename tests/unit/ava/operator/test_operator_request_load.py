@@ -53,7 +53,7 @@ def test_it_is_that_of_the_last_minute(clock):
     assert load.rate(RUN) == pytest.approx(700 / (WINDOW + 10), rel=0.2)
 
 
-def test_a_controller_that_began_anew_takes_nothing_away(clock):
+def test_a_controller_that_began_again_takes_nothing_away(clock):
     load = RequestLoad(["a"], clock)
     say(load, clock, (1000,), (1100,), (50,))
     assert load.rate(RUN) == pytest.approx((100 + 50) / 20)

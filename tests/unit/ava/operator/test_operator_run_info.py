@@ -1,4 +1,4 @@
-"""What Prometheus is told of whose pods with GPUs are: of those that have them now, and not too many."""
+"""Metrics of the owners of pods with GPUs: of those that have them now, and not too many."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pod(
     }
 
 
-def told(*pods: dict[str, Any]) -> list[str]:
+def series_of(*pods: dict[str, Any]) -> list[str]:
     metrics = Metrics("default")
     metrics.run_info.pods = lambda: pods
     return [
@@ -38,29 +38,29 @@ def told(*pods: dict[str, Any]) -> list[str]:
     ]
 
 
-def test_a_pod_with_gpus_is_told_with_its_user_group_and_name() -> None:
-    assert told(pod("u1")) == [
+def test_a_pod_with_gpus_is_reported_with_its_user_group_and_name() -> None:
+    assert series_of(pod("u1")) == [
         'ava_run_info{group="vision",kind="training",name="bert",pod_uid="u1",run="r1",user="ann"} 1.0'
     ]
 
 
-def test_who_has_no_gpu_has_ended_or_has_no_place_yet_is_not_told_of() -> None:
+def test_who_has_no_gpu_has_ended_or_has_no_place_yet_is_not_reported_of() -> None:
     others = [pod("a", gpu=0), pod("b", phase="Succeeded"), pod("c", phase="Failed"), pod("d", node="")]
-    assert told(*others) == []
-    assert told() == []
+    assert series_of(*others) == []
+    assert series_of() == []
     waiting = pod("e")
     del waiting["status"]
-    assert len(told(*others, waiting)) == 1
+    assert len(series_of(*others, waiting)) == 1
 
 
 def test_a_name_cannot_add_a_series() -> None:
-    (line,) = told(pod("u1", name='x",run="r2"} 1\nava_run_info{run="r3'))
+    (line,) = series_of(pod("u1", name='x",run="r2"} 1\nava_run_info{run="r3'))
     assert 'run="r1"' in line
     assert "\\n" in line
 
 
 def test_there_are_never_more_than_a_site_takes() -> None:
-    assert len(told(*(pod(f"u{n}") for n in range(MOST + 10)))) == MOST
+    assert len(series_of(*(pod(f"u{n}") for n in range(MOST + 10)))) == MOST
 
 
 def test_who_does_not_lead_tells_nothing() -> None:

@@ -1,4 +1,4 @@
-"""A run's life: its pods come, what they do is told, they go, and only then its charge ends."""
+"""A run's life: its pods come, what they do is reported, they go, and only then its charge ends."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ def test_a_run_gets_its_pods_and_ends_when_all_have_succeeded(db):
     in_room(db, test)
 
 
-def test_what_pods_do_is_told_to_the_database(db):
+def test_what_pods_do_is_reported_to_the_database(db):
     async def test(room):
         room.nodes.binds = False
         run = start(db, command=["sleep"], **WORKER)
@@ -180,7 +180,7 @@ def test_a_pod_that_vanished_is_lost_and_the_run_starts_again_or_ends(db):
     in_room(db, test)
 
 
-def test_an_image_that_cannot_be_had_fails_after_a_while_or_at_once(db):
+def test_an_image_that_is_unavailable_fails_after_a_while_or_at_once(db):
     async def test(room):
         room.nodes.deaf = set(room.nodes.names)
         late, never = start(db, name="a"), start(db, name="b")

@@ -9,7 +9,7 @@ from ava.operator.controller import Controller
 from tests.unit.ava.operator.fake_cluster import in_room, operating, settings, start
 
 
-def test_a_pod_that_stays_on_a_living_node_is_told_about_and_left_alone(db):
+def test_a_pod_that_stays_on_a_living_node_is_reported_about_and_left_alone(db):
     async def test(room):
         run = start(db, command=["sleep"], roles=[{"name": "worker"}])
         await room.until(lambda: room.phases(run) == ["Running"])

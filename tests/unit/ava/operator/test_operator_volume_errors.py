@@ -48,7 +48,7 @@ async def wakes(room, run):
     await room.client.patch(PODS, meta["name"], {"metadata": {"labels": {"x": "y"}}}, meta["namespace"])
 
 
-def test_why_a_volume_is_not_mounted_is_told_and_ends_the_run_when_it_lasts(db, monkeypatch):
+def test_why_a_volume_is_not_mounted_is_reported_and_ends_the_run_when_it_lasts(db, monkeypatch):
     monkeypatch.setattr(volume_errors, "PATIENCE", 0.0)
     monkeypatch.setattr(controller, "MOUNTING", 0.1)
 

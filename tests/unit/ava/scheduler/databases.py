@@ -1,4 +1,4 @@
-"""Random work for a database: people submit, runs end, others are stopped; what was ever exceeded is told at once."""
+"""Random work for a database: people submit, runs end, others are stopped; what was ever exceeded is reported at once."""
 # ruff: noqa: S311 - sizes of runs, not secrets
 
 from __future__ import annotations

@@ -63,12 +63,12 @@ def test_what_the_quota_allows_is_admitted_and_the_rest_says_why(db) -> None:
     assert [m.object for m in db.outbox.list_open(Topic.OPERATOR) if m.kind == "run-admitted"] == [first]
 
 
-def test_what_runs_that_are_stopping_give_back_is_said_until_they_have_ended(db) -> None:
+def test_what_runs_that_are_stopping_give_back_is_shown_until_they_have_ended(db) -> None:
     db.queues.put("fast", NOW, quota=Quota(12, None, None))
     first, second = submit(db, "a", 10, queue="fast"), submit(db, "b", 8, queue="fast")
     admitter = AdmissionController(db, "default")
 
-    def said() -> list[str]:
+    def reasons_shown() -> list[str]:
         admitter.round(NOW, None)
         return [why["what"] for why in db.runs.get(second).waits_for]
 
@@ -77,11 +77,11 @@ def test_what_runs_that_are_stopping_give_back_is_said_until_they_have_ended(db)
         " (10 more when runs that are stopping have ended)",
     )
     group, queue = ("group vision", "6 of 16"), ("queue fast", "2 of 12")
-    assert said() == [whose.format(*of, "") for of in (group, queue)]
+    assert reasons_shown() == [whose.format(*of, "") for of in (group, queue)]
     db.runs.stop(first, NOW, by="ann")
-    assert said() == [whose.format(*of, soon) for of in (group, queue)]
+    assert reasons_shown() == [whose.format(*of, soon) for of in (group, queue)]
     db.runs.finish(first, Outcome.STOPPED, "", NOW)
-    assert said() == []
+    assert reasons_shown() == []
     assert db.runs.get(second).admitted
     assert db.charges.stopping() == {}
 
@@ -167,12 +167,12 @@ def test_what_was_just_sent_to_a_cluster_counts_there_before_its_pods_are_seen(d
     assert db.runs.get(first).cluster == "default"
     second = submit(db, "b", 8, cluster="any")
     assert admitter.round(NOW + timedelta(seconds=1), own)[0] == 0, (
-        "the room that is told is older than the first"
+        "the reported capacity is older than the first"
     )
     assert db.runs.get(second).cluster == "any"
 
 
-def test_a_run_that_fits_no_cluster_says_so_and_holds_up_nobody(db) -> None:
+def test_a_run_that_fits_no_cluster_says_so_and_holds_up_no_one(db) -> None:
     big = submit(db, "big", 9, cluster="any")
     submit(db, "small", 8)
     assert AdmissionController(db, "default").round(NOW, room("default", 8))[0] == 1

@@ -1,4 +1,4 @@
-"""What is counted while binds are under way, fail, or are told of late."""
+"""What is counted while binds are under way, fail, or are reported late."""
 # ruff: noqa: S311 - an order of events, not a secret
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_an_assumed_pod_is_counted_until_it_is_seen_bound_and_then_once() -> Non
     assert not cache.is_assumed(p)
 
 
-def test_a_change_that_is_told_before_the_bind_does_not_make_it_wait_again() -> None:
+def test_a_change_that_is_reported_before_the_bind_does_not_make_it_wait_again() -> None:
     cache = made(pod("r", gpu=3))
     decided(cache)
     cache.on_pod(None, pod("r", gpu=3))
@@ -63,10 +63,10 @@ def test_a_pod_that_went_while_it_was_being_bound_is_forgotten() -> None:
     cache.on_pod(pod("r", gpu=3), None)
     assert (free(cache), cache.assumed(), cache.gangs()) == (4, 0, [])
     cache.refused(p, None)
-    assert free(cache) == 4, "what the watch has told already is not given back twice"
+    assert free(cache) == 4, "what the watch has reported already is not given back twice"
 
 
-def test_a_bind_elsewhere_that_the_watch_told_first_wins_over_the_refusal() -> None:
+def test_a_bind_elsewhere_that_the_watch_reported_first_wins_over_the_refusal() -> None:
     cache = made(pod("r", gpu=3), nodes=2)
     (p,) = decided(cache)
     cache.on_pod(None, pod("r", gpu=3, on="n1"))
@@ -147,7 +147,7 @@ def test_a_gang_of_which_one_pod_is_being_bound_has_begun() -> None:
     assert (gang.placed, len(gang.pods)) == (1, 1)
 
 
-def test_one_more_attempt_begins_anew_although_the_old_ones_pods_are_still_there() -> None:
+def test_one_more_attempt_begins_again_although_the_old_ones_pods_are_still_there() -> None:
     old = [pod("r", i, size=2, on="n0", attempt=0) for i in range(2)]
     cache = made(*old, pod("r", 0, size=2, attempt=1))
     (gang,) = cache.gangs()
@@ -166,7 +166,7 @@ def test_the_largest_size_of_a_node_is_remembered_while_its_plug_in_is_away() ->
     assert cache.largest == {}
 
 
-def test_a_heartbeat_wakes_nobody() -> None:
+def test_a_heartbeat_wakes_no_one() -> None:
     woken: list[int] = []
     cache = Cache((), lambda: woken.append(1))
     cache.on_node(None, node("n0"))
@@ -176,14 +176,14 @@ def test_a_heartbeat_wakes_nobody() -> None:
     assert len(woken) == 1
 
 
-def test_more_on_a_node_than_it_has_is_told() -> None:
+def test_more_on_a_node_than_it_has_is_reported() -> None:
     cache = made(pod("a", gpu=3, on="n0"), pod("b", gpu=3, on="n0"))
     assert cache.overcommitted() == ["n0"]
 
 
 @pytest.mark.parametrize("seed", range(50))
 def test_whatever_comes_in_whatever_order_no_gpu_is_given_twice(seed: int) -> None:
-    """Binds arrive, are refused or are told of late; pods come, end and go; a new leader begins from the API's state."""
+    """Binds arrive, are refused or are reported late; pods come, end and go; a new leader begins from the API's state."""
     r = random.Random(seed)
     api: dict[str, Object] = {}
     cache = made(nodes=3)
@@ -262,7 +262,7 @@ def test_a_bind_that_took_the_pods_successor_counts_where_it_went() -> None:
     assert (cache.cluster.slots["n0"].free.gpu, cache.cluster.slots["n1"].free.gpu) == (0, 4)
 
 
-def test_what_stopping_pods_give_back_is_told_to_those_that_wait() -> None:
+def test_what_stopping_pods_give_back_is_reported_to_those_that_wait() -> None:
     old = pod("old", gpu=4, on="n0", phase="Running")
     cache = made(old, pod("new", gpu=1))
     before = schedule(cache.cluster, cache.gangs()).reasons

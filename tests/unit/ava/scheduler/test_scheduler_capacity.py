@@ -13,7 +13,7 @@ from tests.unit.ava.scheduler.builders import Object, node
 
 
 def other(name: str, cpu: str, *, owner: str = "", ending: bool = False, static: bool = False) -> Object:
-    """A bound pod that is not AVA's: of a Deployment (``ReplicaSet/uid``), a DaemonSet, static, or of nobody."""
+    """A bound pod that is not AVA's: of a Deployment (``ReplicaSet/uid``), a DaemonSet, static, or of no one."""
     kind, _, uid = owner.partition("/")
     meta = {"name": name, "namespace": "kube-system", "uid": f"uid-{name}"}
     meta |= {"deletionTimestamp": "2026-11-27T00:00:00Z"} if ending else {}

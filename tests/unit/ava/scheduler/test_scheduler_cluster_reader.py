@@ -156,7 +156,7 @@ def test_only_pods_that_the_operator_made_in_the_groups_namespace_are_ours() -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "disk"),
+    ("annotation", "disk"),
     [
         ('{"free": 3, "volumes": {}}', 3 * 2**20),
         (None, 0),
@@ -167,10 +167,10 @@ def test_only_pods_that_the_operator_made_in_the_groups_namespace_are_ours() -> 
         ('{"free": "x"}', 0),
     ],
 )
-def test_what_a_node_says_of_its_disk_is_read_or_is_nothing(said: str | None, disk: int) -> None:
+def test_what_a_node_says_of_its_disk_is_read_or_is_nothing(annotation: str | None, disk: int) -> None:
     thing = node("a")
-    if said is not None:
-        thing["metadata"].setdefault("annotations", {})[labels.VOLUMES] = said
+    if annotation is not None:
+        thing["metadata"].setdefault("annotations", {})[labels.VOLUMES] = annotation
     assert cluster_reader.node(thing).disk == disk
 
 

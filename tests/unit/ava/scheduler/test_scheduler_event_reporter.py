@@ -116,7 +116,7 @@ def test_reasons_are_worked_out_for_some_at_once_and_for_each_only_now_and_then(
     assert not any(world.teller.why(g) for g in gangs), "half a minute has to pass"
 
 
-def test_what_has_just_come_is_not_told_of() -> None:
+def test_what_has_just_come_is_not_reported_of() -> None:
     world = World(pod("r"), patience=0.05)
     gang = world.gang("r")
     assert not world.teller.why(gang)

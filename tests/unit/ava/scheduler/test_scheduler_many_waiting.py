@@ -14,7 +14,7 @@ def world(db, monkeypatch):
     return World(db)
 
 
-def test_runs_of_those_who_may_not_run_hide_nobody_of_their_group(world):
+def test_runs_of_those_who_may_not_run_hide_no_one_of_their_group(world):
     world.person("eve", "vision")
     for n in range(7):
         world.submit(owner="eve", definition=world.definition("eve", f"t{n}"))

@@ -1,4 +1,4 @@
-"""The loop: what can be placed is bound, what cannot is told why, and no fault makes it spin."""
+"""The loop: what can be placed is bound, what cannot gets a reason, and no fault makes it spin."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class World:
         self, server: Binds, *things: Object, nodes: int = 2, fresh: bool = True, quiet: bool = False
     ) -> None:
         self.server, self.things, self.quiet = server, {self.key(t): t for t in things}, quiet
-        self.told: list[Decisions] = []
+        self.decisions: list[Decisions] = []
         self.metrics = Metrics()
         self.cache = Cache((), lambda: self.placer.wake())
         self.binder = Binder(server, self.metrics, refused=self._refused, wanted=self.cache.is_assumed)
         self.placer = PlacementLoop(
-            self.cache, self.binder, self.metrics, fresh=lambda: fresh, tell=self.told.append, every=0.05
+            self.cache, self.binder, self.metrics, fresh=lambda: fresh, tell=self.decisions.append, every=0.05
         )
         for i in range(nodes):
             self.cache.on_node(None, node(f"n{i}", 4))
@@ -67,14 +67,16 @@ class World:
                 self.cache.on_pod(None, thing)
 
 
-def test_what_fits_is_bound_and_the_rest_is_told_why() -> None:
+def test_what_fits_is_bound_and_the_rest_is_reported_why() -> None:
     server = Binds()
     world = World(server, *(pod("a", i, size=8) for i in range(8)), pod("b", gpu=1))
     asyncio.run(
-        world.until(lambda: len(server.bound) == 8 and bool(world.told) and bool(world.told[-1].reasons))
+        world.until(
+            lambda: len(server.bound) == 8 and bool(world.decisions) and bool(world.decisions[-1].reasons)
+        )
     )
     assert sum(world.cache.cluster.slots[n].free.gpu for n in ("n0", "n1")) == 0
-    ((key, problems),) = world.told[-1].reasons.items()
+    ((key, problems),) = world.decisions[-1].reasons.items()
     assert key.endswith("b-0-worker-0")
     assert problems[0].code == "nodes-gpu"
 
@@ -97,7 +99,7 @@ def test_a_slow_watch_allocates_nothing_twice() -> None:
     world = World(server, *(pod(f"a{i}", gpu=1) for i in range(30)), quiet=True)
 
     def done() -> bool:
-        return len(server.bound) >= 8 and len(world.told) > 5
+        return len(server.bound) >= 8 and len(world.decisions) > 5
 
     asyncio.run(world.until(done))
     given = list(server.bound.values())

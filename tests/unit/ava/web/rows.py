@@ -15,14 +15,14 @@ from tests.unit.ava.web.sample_site import ELSEWHERE
 
 PARTS = frozenset({"/runs/{id}/now", "/runs/{id}/charts"})
 """Routes that answer with a piece of a page, or with figures."""
-NOBODY, ANN, ROOT = "", "ann", "root2"
+ANONYMOUS, ANN, ROOT = "", "ann", "root2"
 Rows = dict[str, tuple[tuple[str, str], ...]]
 ROWS: Rows = {
     "/": ((ANN, "/"), ("eve", "/"), (ROOT, "/")),
-    "/login": ((NOBODY, "/login"), (NOBODY, "/login?done=registered")),
-    "/register": ((NOBODY, "/register"),),
-    "/client": ((NOBODY, "/client"),),
-    "/invitation": ((NOBODY, "/invitation"),),
+    "/login": ((ANONYMOUS, "/login"), (ANONYMOUS, "/login?done=registered")),
+    "/register": ((ANONYMOUS, "/register"),),
+    "/client": ((ANONYMOUS, "/client"),),
+    "/invitation": ((ANONYMOUS, "/invitation"),),
     "/confirm-email": ((ANN, "/confirm-email?confirmation=x"),),
     "/runs": ((ANN, "/runs"), (ANN, "/runs?phase=queued&kind=training"), ("eve", "/runs"), (ROOT, "/runs?all=1")),
     "/runs/{id}": tuple(
@@ -79,7 +79,7 @@ def routes() -> set[str]:
 
 
 def by_person() -> Iterator[tuple[str, list[str]]]:
-    """Yield each person with what they look at; "" is nobody."""
+    """Yield each person with what they look at; "" is no one."""
     every = [row for rows in ROWS.values() for row in rows]
     for who in dict.fromkeys(who for who, _ in every):
         yield who, [path for name, path in every if name == who]

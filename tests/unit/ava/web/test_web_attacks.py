@@ -90,7 +90,7 @@ def test_every_form_that_changes_something_has_a_token(site: Site) -> None:
     assert seen > 40
 
 
-def test_nobody_is_logged_in_from_elsewhere(site: Site) -> None:
+def test_no_one_is_logged_in_from_elsewhere(site: Site) -> None:
     victim = Browser(site)
     answer = victim.ask("POST", "/login", data={"name": "eve", "password": WORD})
     assert answer.status_code == 403
@@ -102,7 +102,7 @@ def test_nobody_is_logged_in_from_elsewhere(site: Site) -> None:
     assert (answer.status_code, SESSION in victim.cookies) == (403, False)
 
 
-def test_a_session_is_new_at_each_log_in_and_gone_with_the_log_out(site: Site) -> None:
+def test_a_session_is_new_at_each_login_and_gone_with_the_log_out(site: Site) -> None:
     attacker = Browser(site).log_in("eve")
     fixed = attacker.cookies[SESSION]
     victim = Browser(site)
@@ -213,7 +213,7 @@ def test_markup_in_what_pods_say_is_text(site: Site) -> None:
         "/" + "a" * 3000,
     ],
 )
-def test_nobody_is_sent_away_from_here(site: Site, path: str) -> None:
+def test_no_one_is_sent_away_from_here(site: Site, path: str) -> None:
     assert local(path) == "/"
     browser = Browser(site)
     browser.open("/login")
@@ -224,7 +224,7 @@ def test_nobody_is_sent_away_from_here(site: Site, path: str) -> None:
     assert browser.ask("GET", "/login", params={"next": path}).headers["location"] == "/"
 
 
-def test_a_log_in_leads_back_into_a_workbench_alone() -> None:
+def test_a_login_leads_back_into_a_workbench_alone() -> None:
     way = "/api/v1/workbenches/d1abc/open?state=" + "0a" * 32
     assert local(way) == way
     assert local(way + "&more=1") == "/"

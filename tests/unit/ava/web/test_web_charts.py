@@ -1,4 +1,4 @@
-"""Charts of a run: asked of Prometheus for this run alone, bounded, with gaps as gaps, and told in words where none answers."""
+"""Charts of a run: asked of Prometheus for this run alone, bounded, with gaps as gaps, and an error where none answers."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def test_a_run_that_has_not_begun_or_asks_for_no_gpu_has_no_such_chart(
     assert ended["live"] is False
 
 
-def test_nobody_else_is_told_and_nothing_is_asked_for_them(measured: Site, prometheus: Prometheus) -> None:
+def test_no_other_user_sees_them_and_nothing_is_asked_for_them(
+    measured: Site, prometheus: Prometheus
+) -> None:
     ids = inhabit(measured)
     for who in ("ben", "eve"):
         assert Browser(measured).log_in(who).ask("GET", f"/runs/{ids['running']}/charts").status_code == 404
@@ -126,7 +128,7 @@ def test_a_gap_is_none_and_no_zero(prometheus: Prometheus) -> None:
         (2**41, 2048, " GiB", 1),
     ],
 )
-def test_memory_is_told_in_the_unit_that_fits_it(
+def test_memory_is_reported_in_the_unit_that_fits_it(
     prometheus: Prometheus, used: int, value: float, unit: str, least: float
 ) -> None:
     prometheus.values = lambda t: str(used)
@@ -135,7 +137,7 @@ def test_memory_is_told_in_the_unit_that_fits_it(
     assert memory["series"][0]["values"][0] == pytest.approx(value)
 
 
-def test_the_next_server_answers_where_one_is_away_and_all_away_is_told(
+def test_the_next_server_answers_where_one_is_away_and_all_away_is_reported(
     measured: Site, prometheus: Prometheus
 ) -> None:
     ids = inhabit(measured)

@@ -50,7 +50,7 @@ def test_the_audit_log_has_utc_times_and_names_and_is_filtered_by_action(site: S
     quota = {"gpu": 4, "cpu": 32_000, "memory": 2**38, "storage": None}
     assert site.call("PUT", "/groups/vision/quota", "root2", json=quota).status_code == 200
     page = root.open("/admin/audit?action=groups.quota").text
-    report = re.findall(r"<code>([^<]+)</code>", page[page.index('class="told"') :])
+    report = re.findall(r"<code>([^<]+)</code>", page[page.index('class="raw"') :])
     assert {"quota gpu: 4", "quota cpu: 32", "quota memory: 256 GiB", "quota storage: no limit"} <= set(
         report
     )
@@ -112,7 +112,7 @@ def test_the_api_creates_or_edits_alone_where_it_is_asked_to(site: Site) -> None
     )
 
 
-def test_nobody_is_approved_into_no_group(site: Site) -> None:
+def test_no_one_is_approved_into_no_group(site: Site) -> None:
     inhabit(site)
     root = Browser(site).log_in("root2")
     root.open("/admin/users?state=pending")

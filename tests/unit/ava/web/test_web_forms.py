@@ -1,4 +1,4 @@
-"""The forms: what they make is what the API would make of the same words; what is wrong is told before and after."""
+"""The forms: what they make is what the API would make of the same words; what is wrong is reported before and after."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_workbench_starts_and_a_second_click_makes_no_second_one(site: Site) -
     assert [r.kind.value for r in site.db.runs.list(owner="ann").items] == ["workbench"]
 
 
-def test_what_is_wrong_is_told_beside_its_field_and_what_was_typed_stays(site: Site) -> None:
+def test_what_is_wrong_is_reported_beside_its_field_and_what_was_typed_stays(site: Site) -> None:
     ann = Browser(site).log_in("ann")
     ann.open("/trainings/new")
     before = site.state()
@@ -121,12 +121,12 @@ def test_what_is_wrong_comes_beside_its_field_while_one_types(site: Site) -> Non
     assert "lower-case letters" in beside["name"]
     assert "Invalid value for cpu." in beside["worker.cpu"]
     assert beside["worker.gpu"] == ""
-    # Of an empty field nothing new is said: what stands there since the form was sent stays.
+    # Of an empty field nothing new is stated: what stands there since the form was sent stays.
     assert "image" not in beside
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"worker.gpu": "99"}, "It asks for more GPUs than the whole quota of group vision."),
         ({"queue": "vip"}, "There is no queue vip."),
@@ -142,17 +142,17 @@ def test_what_is_wrong_comes_beside_its_field_while_one_types(site: Site) -> Non
     ],
 )
 def test_the_check_says_what_the_api_would_refuse_and_makes_nothing(
-    site: Site, change: dict[str, str], said: str
+    site: Site, change: dict[str, str], message: str
 ) -> None:
     ann = Browser(site).log_in("ann")
     ann.open("/trainings/new")
     before = site.state()
     answer = ann.send("/trainings/check", SINGLE | change, headers={"hx-request": "true"})
-    assert (answer.status_code, said in answer.text) == (200, True), answer.text
+    assert (answer.status_code, message in answer.text) == (200, True), answer.text
     assert "secret@" not in answer.text
     assert site.state() == before
     sent = ann.send("/trainings/new", SINGLE | change)
-    assert (sent.status_code, said in sent.text) == (422, True)
+    assert (sent.status_code, message in sent.text) == (422, True)
 
 
 def test_the_check_of_what_is_right_says_what_it_asks_for_and_what_the_group_has_left(site: Site) -> None:
@@ -252,7 +252,7 @@ def test_a_run_is_stopped_and_started_again(site: Site) -> None:
     assert answer.headers["location"] == f"/runs/{newest(site).id}?done=started"
 
 
-def test_why_a_run_waits_is_told_with_its_place_and_a_remedy(site: Site) -> None:
+def test_why_a_run_waits_is_reported_with_its_place_and_a_remedy(site: Site) -> None:
     ids = inhabit(site)
     text = Browser(site).log_in("ann").open(f"/runs/{ids['waiting']}").text
     assert "1 free of 8 GPUs" in text

@@ -1,4 +1,4 @@
-"""Every text of a page has words in every language; a problem's code without words is told as the API says it."""
+"""Every text of a page has words in every language; a problem's code without words is reported as the API says it."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_the_tool_finds_a_text_that_is_missing() -> None:
     found.delete("Overview")
     assert set(TOOL["compare"](found)) - set(before) == {"missing: 'Overview'"}
     found.add("Overview", "概览")
-    found.add("Never said", "从不")
-    assert set(TOOL["compare"](found)) - set(before) == {"unused: 'Never said'"}
+    found.add("Never used", "从不")
+    assert set(TOOL["compare"](found)) - set(before) == {"unused: 'Never used'"}
     found.delete("csrf", "problem")
     assert "missing: 'csrf'" in TOOL["compare"](found)
 
@@ -96,7 +96,7 @@ def test_the_language_is_switched_and_stays(site: Site) -> None:
     assert "概览" in browser.open("/").text
 
 
-def test_a_problem_is_told_in_the_readers_language_with_its_figures() -> None:
+def test_a_problem_is_reported_in_the_readers_language_with_its_figures() -> None:
     words = Translator("zh")
     assert words.of_problem("quota-used-up") == "配额目前已用完"
     assert words.of_problem("no-such-code") == ""

@@ -1,4 +1,4 @@
-"""Services by forms alone: made, updated by sending the form again, scaled within their bounds, stopped; nobody else's."""
+"""Services by forms alone: made, updated by sending the form again, scaled within their bounds, stopped; no one else's."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def test_a_service_is_started_updated_scaled_and_stopped(site: Site) -> None:
     assert site.db.runs.get(run).stop is not None
 
 
-def test_whoever_may_call_a_public_service_is_shown_its_address_as_a_link(site: Site) -> None:
+def test_users_who_may_call_a_public_service_is_shown_its_address_as_a_link(site: Site) -> None:
     ann = Browser(site).log_in("ann")
     run = running(site, ann, **{"serving.access": "public"})
     assert 'rel="noopener noreferrer">https://mnist-' in ann.open(f"/runs/{run}").text
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"serving.port": "80"}, "Invalid value for port."),
         ({"serving.port": "x"}, "Invalid value for port."),
@@ -103,20 +103,20 @@ def test_whoever_may_call_a_public_service_is_shown_its_address_as_a_link(site: 
         ({"retries": "2"}, "A service runs until it is stopped."),
     ],
 )
-def test_what_cannot_be_served_is_told_while_it_is_typed_and_refused(
-    site: Site, change: dict[str, str], said: str
+def test_what_cannot_be_served_is_reported_while_it_is_typed_and_refused(
+    site: Site, change: dict[str, str], message: str
 ) -> None:
     ann = Browser(site).log_in("ann")
     ann.open("/services/new")
     before = site.state()
-    assert said in ann.send("/services/check", FORM | change).text
+    assert message in ann.send("/services/check", FORM | change).text
     answer = ann.send("/services/new", FORM | change)
-    assert (answer.status_code, said in answer.text) == (422, True)
+    assert (answer.status_code, message in answer.text) == (422, True)
     assert site.state() == before
 
 
 @pytest.mark.parametrize("who", ["ben", "eve"])
-def test_nobody_sees_scales_or_updates_anothers_service(site: Site, who: str) -> None:
+def test_no_one_sees_scales_or_updates_anothers_service(site: Site, who: str) -> None:
     run = running(site, Browser(site).log_in("ann"))
     definition = site.db.runs.get(run).definition
     other = Browser(site).log_in(who)

@@ -54,7 +54,7 @@ def test_a_new_definition_never_replaces_one_and_an_edited_one_keeps_its_name(
     assert not site.db.definitions.list(owner="root2").items
 
 
-def test_a_run_replaces_no_definition_where_that_is_said(site: Site) -> None:
+def test_a_run_replaces_no_definition_where_that_is_shown(site: Site) -> None:
     body = {"name": "mine", "spec": SPEC}
     assert site.call("POST", "/runs", "ann", json=body).status_code == 201
     other = body | {"spec": SPEC | {"image": "registry.local/b:1"}}

@@ -62,7 +62,7 @@ def test_parts_of_pages_are_no_pages(site: Site) -> None:
         assert "<html" not in ann.ask("GET", route.format(id=ids["running"])).text, route
 
 
-def test_what_is_reached_without_a_log_in_is_looked_at_without_one(site: Site) -> None:
+def test_what_is_reached_without_a_login_is_looked_at_without_one(site: Site) -> None:
     ids = inhabit(site)
     stranger = Browser(site)
     for route, found in ROWS.items():
@@ -70,7 +70,7 @@ def test_what_is_reached_without_a_log_in_is_looked_at_without_one(site: Site) -
         assert reached == ("" in {who for who, _ in found}), route
 
 
-def test_nobody_sees_a_page_without_a_log_in_and_comes_back_to_it(site: Site) -> None:
+def test_no_one_sees_a_page_without_a_login_and_comes_back_to_it(site: Site) -> None:
     ids = inhabit(site)
     stranger = Browser(site)
     for path in [path for who, paths in by_person() if who for path in paths]:
@@ -146,7 +146,7 @@ def test_a_stranger_changes_nothing_by_any_form(site: Site, path: str) -> None:
     assert "/runs/" not in answer.text.split("<main")[1]
 
 
-def test_who_is_not_approved_is_told_so(site: Site) -> None:
+def test_who_is_not_approved_is_informed(site: Site) -> None:
     person(site.db, "new", state=UserState.PENDING)
     browser = Browser(site)
     browser.open("/login")
@@ -181,7 +181,7 @@ def test_a_mistake_of_ours_is_a_page_that_tells_nothing_of_it(
     assert "Internal server error." in answer.text
 
 
-def test_a_database_that_is_away_is_told_in_words(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_away_is_reported_in_words(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     from ava.domain.problems import ApiError, Problem
 
     browser = Browser(site).log_in("ann")
@@ -199,7 +199,7 @@ def test_a_database_that_is_away_is_told_in_words(site: Site, monkeypatch: pytes
     assert site.call("GET", "/api/v1/queues").status_code == 401
 
 
-def test_first_steps_are_told_where_there_is_nothing(site: Site) -> None:
+def test_first_steps_are_reported_where_there_is_nothing(site: Site) -> None:
     eve = Browser(site).log_in("eve")
     assert "You do not belong to a group yet" in eve.open("/").text
     assert "You have no training yet" in eve.open("/trainings").text

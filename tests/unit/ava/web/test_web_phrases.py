@@ -1,4 +1,4 @@
-"""Problems and reasons are told in the reader's language with their values; what no catalogue has stays English."""
+"""Problems and reasons are reported in the reader's language with their values; what no catalogue has stays English."""
 
 from __future__ import annotations
 

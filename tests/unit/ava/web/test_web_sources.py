@@ -51,7 +51,7 @@ def page(site):
 
 
 def beside(text):
-    """Return what is said beside each field."""
+    """Return what is stated beside each field."""
     return dict(re.findall(r'<p class="error" id="e-([a-z]+)"[^>]*>(.*?)</p>', text, re.DOTALL))
 
 
@@ -83,7 +83,7 @@ def test_a_snapshot_that_is_not_there_says_why(page):
         assert "Not there there is no image rbd/faces &lt;b&gt;" in text
 
 
-def test_why_it_is_not_there_is_told_in_the_readers_language(page):
+def test_why_it_is_not_there_is_reported_in_the_readers_language(page):
     one, listed = page("rbd", "zh", trouble=NO_SNAPSHOT)
     for text in (one, listed):
         assert "不存在 镜像 rbd/faces 没有快照 v1" in text
@@ -95,7 +95,7 @@ def test_a_snapshot_that_nodes_can_mount_is_there(page):
     assert "Snapshot of a block image There" in listed
 
 
-def test_of_a_servers_folder_nothing_is_claimed_that_nobody_has_seen(page):
+def test_of_a_servers_folder_nothing_is_claimed_that_no_one_has_seen(page):
     one, listed = page("nfs")
     assert "Server nfs.test Path /export" in one
     assert "Not known yet" in one and "shows when a run mounts it" in one
@@ -140,7 +140,7 @@ def test_what_may_be_left_out_is(site, root):
 
 
 @pytest.mark.parametrize(
-    ("given", "field", "said"),
+    ("given", "field", "message"),
     [
         ({"source": "cache", "path": "/s3"}, "path", "a path of plain names, such as s3/faces"),
         ({"source": "cache", "path": "a/../b"}, "path", "a path of plain names"),
@@ -155,8 +155,8 @@ def test_what_may_be_left_out_is(site, root):
         ({"source": "cache", "name": "No Name", "path": "s3"}, "name", "lower-case letters"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_beside_its_field_while_one_types_and_when_it_is_sent(
-    site, root, given, field, said
+def test_what_is_wrong_is_shown_beside_its_field_while_one_types_and_when_it_is_sent(
+    site, root, given, field, message
 ):
     form = {"name": "faces"} | given
     for path, status in (("/data/check", 200), ("/data/new", 422)):
@@ -164,11 +164,11 @@ def test_what_is_wrong_is_said_beside_its_field_while_one_types_and_when_it_is_s
         assert answer.status_code == status
         found = {name: text for name, text in beside(answer.text).items() if text}
         assert set(found) == set(field.split()), path
-        assert said in found[field.split()[0]]
+        assert message in found[field.split()[0]]
     assert site.db.data_sets.list().items == ()
 
 
-def test_of_empty_fields_nothing_is_said_before_the_form_is_sent(root):
+def test_of_empty_fields_nothing_is_shown_before_the_form_is_sent(root):
     text = root.send("/data/check", {"source": "rbd", "name": "", "image": "faces", "snapshot": ""}).text
     assert not any(beside(text).values())
     assert "Ready to" not in text

@@ -52,7 +52,7 @@ def test_a_day_of_an_administrator_by_forms_alone(site: Site) -> None:
     assert "users.change" in log
 
 
-def test_before_somebody_leaves_a_group_or_is_shut_out_the_page_names_their_runs(site: Site) -> None:
+def test_before_someone_leaves_a_group_or_is_shut_out_the_page_names_their_runs(site: Site) -> None:
     run = site.run("ben")["id"]
     root = Browser(site).log_in("root2")
     for page in ("/groups/vision", "/admin/users/ben"):
@@ -209,7 +209,7 @@ def test_an_administrator_makes_invitations_each_shown_once(site: Site) -> None:
     assert first.partition("#")[2] not in root.open("/admin/audit").text
 
 
-def test_no_others_invite_and_nobody_who_cannot_log_in_is_invited(site: Site) -> None:
+def test_no_others_invite_and_no_one_who_cannot_login_is_invited(site: Site) -> None:
     ann = Browser(site).log_in("ann")
     ann.open("/")
     assert ann.send("/admin/users/ben/invitation").status_code == 404
@@ -222,8 +222,10 @@ def test_no_others_invite_and_nobody_who_cannot_log_in_is_invited(site: Site) ->
     assert root.send("/admin/users/ben/invitation").status_code == 409
 
 
-def test_who_is_not_let_in_by_the_sites_own_log_in_is_told_why_on_a_page(site: Site, tmp_path: Path) -> None:
-    """A browser is sent there and back by redirections: nobody is shown JSON."""
+def test_who_is_not_let_in_by_the_sites_own_login_is_reported_why_on_a_page(
+    site: Site, tmp_path: Path
+) -> None:
+    """A browser is sent there and back by redirections: no one is shown JSON."""
     fake = provided(site, tmp_path)
     html = {"accept": "text/html,application/xhtml+xml"}
     mia = Browser(site)
@@ -244,7 +246,7 @@ def test_who_is_not_let_in_by_the_sites_own_log_in_is_told_why_on_a_page(site: S
     assert denied.status_code == 401
     assert "has not let you in" in denied.text
     assert "x&lt;y" in denied.text
-    # A program is told as by all else of the API.
+    # A program is reported as by all else of the API.
     assert codes(site.call("GET", "/oidc/callback", headers={"accept": "*/*"})) == ["login-refused"]
 
 

@@ -111,7 +111,7 @@ def test_the_runtime_finds_what_is_asked_for(argv, file):
     assert shim.configuration(argv) == file
 
 
-def test_the_runtime_asks_for_nothing_that_cannot_be_had():
+def test_the_runtime_asks_for_nothing_that_is_unavailable():
     # A node without CAP_SYS_RESOURCE (24) and CAP_SYS_TIME (25).
     have = shim.had("Name:\tx\nCapEff:\t0\nCapBnd:\t000001fffcffffff\n")
     assert {"CAP_CHOWN", "CAP_SYS_ADMIN", "CAP_CHECKPOINT_RESTORE"} <= have

@@ -6,7 +6,7 @@ from avadm_lab.docker import engine as module
 from avadm_lab.docker.engine import Engine
 from avadm_lab.process import LocalProc, end, start_ticks
 from tests.unit.fakes.errors import refused
-from tests.unit.lab.fakes import FakeProc, Said
+from tests.unit.lab.fakes import FakeProc, Reporter
 
 GONE = 2**22 + 1  # above the kernel's largest pid
 
@@ -31,13 +31,13 @@ def engine(proc, tmp_path):
 
 def test_an_engine_that_answers_is_used_and_never_ended(engine, proc):
     proc.on("docker version", "20.10")
-    assert not engine.ensure(Said())
-    assert not engine.stop(Said())
+    assert not engine.ensure(Reporter())
+    assert not engine.stop(Reporter())
     assert proc.spawned == []
 
 
 def test_started_where_none_answers(engine, proc):
-    assert engine.ensure(Said())
+    assert engine.ensure(Reporter())
     assert proc.spawned == [["dockerd"]]
 
 
@@ -47,7 +47,7 @@ def test_started_where_none_answers(engine, proc):
 def test_stale_pid_files_are_removed_first(engine, proc, content):
     engine.pidfile.write_text(content)
     engine.containerd_pidfile.write_text(content)
-    reply = Said()
+    reply = Reporter()
     assert engine.ensure(reply)
     assert not engine.pidfile.exists()
     assert not engine.containerd_pidfile.exists()
@@ -60,16 +60,16 @@ def test_a_living_daemon_that_does_not_answer_yet_is_waited_for(engine, proc, mo
     answers = iter([1, 1, 0])
     proc.call("docker version", lambda argv: (next(answers), "", ""))
     monkeypatch.setattr(module.time, "sleep", lambda s: None)
-    assert not engine.ensure(Said())
+    assert not engine.ensure(Reporter())
     assert proc.spawned == []
     assert engine.pidfile.exists()
 
 
-def test_one_that_dies_is_told_with_the_end_of_its_log(engine, proc):
+def test_one_that_dies_is_reported_with_the_end_of_its_log(engine, proc):
     proc.on_spawn = lambda argv: GONE
     engine.store.mkdir()
     (engine.store / "dockerd.log").write_text("info\nfailed to start daemon: no iptables\n")
-    assert "no iptables" in refused(engine.ensure, Said())[0].found
+    assert "no iptables" in refused(engine.ensure, Reporter())[0].found
 
 
 @pytest.fixture
@@ -84,9 +84,9 @@ def started(engine):
 
 def test_ends_the_one_that_it_started(engine, proc, started):
     proc.on("docker ps", "")
-    assert engine.stop(Said())
+    assert engine.stop(Reporter())
     assert start_ticks(started) is None
-    assert not engine.stop(Said())
+    assert not engine.stop(Reporter())
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_ends_the_one_that_it_started(engine, proc, started):
 )
 def test_stays_while_a_container_may_run(engine, proc, started, answer, why):
     proc.on("docker ps", *answer)
-    reply = Said()
+    reply = Reporter()
     assert not engine.stop(reply)
     assert start_ticks(started) is not None
     assert why in reply.notes[0]
@@ -105,4 +105,4 @@ def test_stays_while_a_container_may_run(engine, proc, started, answer, why):
 def test_a_pid_given_out_again_is_not_ended(tmp_path):
     engine = Engine(FakeProc(), tmp_path)
     engine._record.write_text(f'{{"pid": {os.getpid()}, "ticks": 1}}')
-    assert not engine.stop(Said())
+    assert not engine.stop(Reporter())

@@ -3,7 +3,7 @@ import pytest
 from avadm_lab.docker import engine_flags
 from avadm_lab.docker.client import Docker
 from tests.unit.fakes.errors import refused
-from tests.unit.lab.fakes import FakeProc, Said
+from tests.unit.lab.fakes import FakeProc, Reporter
 
 
 @pytest.fixture
@@ -16,12 +16,12 @@ def proc(monkeypatch):
     return proc
 
 
-def choose(proc, tmp_path, said=None):
-    return engine_flags.choose(Docker(proc), "image", "lab", tmp_path / "flags.json", said or Said())
+def choose(proc, tmp_path, reporter=None):
+    return engine_flags.choose(Docker(proc), "image", "lab", tmp_path / "flags.json", reporter or Reporter())
 
 
 def test_the_least_powerful_that_works_is_chosen(proc, tmp_path):
-    reply = Said()
+    reply = Reporter()
     chosen = choose(proc, tmp_path, reply)
     assert "--privileged" not in chosen
     assert "SYS_TIME" in chosen
@@ -49,7 +49,7 @@ def test_answer_is_remembered_for_the_same_engine(proc, tmp_path):
     assert len(proc.ran("docker run")) == runs
 
 
-def test_another_kernel_is_tried_anew(proc, tmp_path):
+def test_another_kernel_is_tried_again(proc, tmp_path):
     choose(proc, tmp_path)
     proc.on("docker info", "20.10 6.2 cgroup v2 systemd\n")
     choose(proc, tmp_path)
@@ -61,7 +61,7 @@ def test_throw_away_containers_are_thrown_away(proc, tmp_path):
     assert proc.calls[-1] == "docker rm -f avadm-lab-probe"
 
 
-def test_nothing_works_is_told_with_each_reason(proc, tmp_path):
+def test_nothing_works_is_reported_with_each_reason(proc, tmp_path):
     proc.on("docker run", rc=125, stderr="operation not permitted")
     assert refused(choose, proc, tmp_path)[0].found.count("operation not permitted") == len(
         engine_flags.CANDIDATES

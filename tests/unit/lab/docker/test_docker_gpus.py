@@ -10,7 +10,7 @@ from avadm.findings import Finding
 from avadm_lab.docker import emulation, gpus
 from avadm_lab.docker.client import Docker
 from avadm_lab.layout import Config, nodes
-from tests.unit.lab.fakes import FakeProc, Said
+from tests.unit.lab.fakes import FakeProc, Reporter
 
 SOURCE = Path(gpus.__file__).parents[1] / "gpu"
 NODES = {n.name: n for n in nodes(Config(masters=1))}
@@ -39,7 +39,7 @@ def test_only_gpu_nodes_have_its_names_and_the_drivers_unit():
 def test_a_build_that_fails_is_noted_and_the_lab_goes_on(tmp_path, monkeypatch):
     lack = Finding("no-go", "There is no Go.", remedy="Install one.")
     monkeypatch.setattr(provide.ArtifactProvider, "make", lambda self, artifacts, jobs: ([], [lack]))
-    reply = Said()
+    reply = Reporter()
     assert gpus.program(reply, ArtifactStore(tmp_path)) is None
     assert "There is no Go." in reply.notes[0]
     assert "Install one." in reply.notes[0]
@@ -61,8 +61,8 @@ def test_what_was_built_is_used_again(tmp_path, monkeypatch):
         "state",
         lambda self, a, deep=False: ArtifactState.PRESENT if asked else ArtifactState.ABSENT,
     )
-    assert gpus.program(Said(), store) == store.folder(gpus.ARTIFACT) / "gpu-stand-in"
-    assert gpus.program(Said(), store) == store.folder(gpus.ARTIFACT) / "gpu-stand-in"
+    assert gpus.program(Reporter(), store) == store.folder(gpus.ARTIFACT) / "gpu-stand-in"
+    assert gpus.program(Reporter(), store) == store.folder(gpus.ARTIFACT) / "gpu-stand-in"
     assert len(asked) == 1
 
 

@@ -10,7 +10,7 @@ from avadm_lab.docker import image
 from avadm_lab.docker.client import Docker
 from avadm_lab.layout import Config
 from tests.unit.fakes.errors import refused
-from tests.unit.lab.fakes import FakeProc, Said
+from tests.unit.lab.fakes import FakeProc, Reporter
 
 
 def builds(proc):
@@ -23,7 +23,7 @@ def builds(proc):
 
 
 def ensure(proc, store, proxy=None, release="bookworm"):
-    return image.ensure(Docker(proc), proc, store, proxy, Said(), release)
+    return image.ensure(Docker(proc), proc, store, proxy, Reporter(), release)
 
 
 def test_an_image_in_the_engine_is_used(tmp_path):

@@ -10,13 +10,13 @@ def limit(folder, value="128\n"):
     return path
 
 
-def test_where_there_is_enough_nothing_is_said_or_done(tmp_path):
+def test_where_there_is_enough_nothing_is_shown_or_done(tmp_path):
     at = limit(tmp_path)
     assert inotify.provide(LAB, left=lambda wanted: wanted, limit=at) == ""
     assert at.read_text() == "128\n"
 
 
-def test_too_few_raise_the_limit_and_that_is_told(tmp_path):
+def test_too_few_raise_the_limit_and_that_is_reported(tmp_path):
     at = limit(tmp_path)
     reply = inotify.provide(LAB, left=lambda wanted: 3, limit=at)
     assert at.read_text() == "1024"
@@ -30,7 +30,7 @@ def test_a_limit_that_is_high_and_used_up_is_doubled(tmp_path):
     assert "from 4096 to 8192" in inotify.provide(LAB, left=lambda wanted: 3, limit=at)
 
 
-def test_a_limit_that_may_not_be_raised_is_told_with_the_remedy(tmp_path):
+def test_a_limit_that_may_not_be_raised_is_reported_with_the_remedy(tmp_path):
     reply = inotify.provide(LAB, left=lambda wanted: 3, limit=tmp_path / "none" / "max_user_instances")
     assert "3 inotify instances left" in reply
     assert "take 72" in reply

@@ -11,7 +11,7 @@ from avadm_lab.driver import MachineState
 from avadm_lab.folder import Folder
 from avadm_lab.layout import Config, nodes
 from tests.unit.fakes.errors import refused
-from tests.unit.lab.fakes import FakeLoops, FakeProc, Said
+from tests.unit.lab.fakes import FakeLoops, FakeProc, Reporter
 
 CONFIG = Config(storage=1, compute=1, masters=0, disks=1)
 STOR, COMP = nodes(CONFIG)
@@ -62,7 +62,7 @@ class FakeEngine:
 
 @pytest.fixture
 def it(tmp_path, monkeypatch):
-    proc, reply = FakeProc(), Said()
+    proc, reply = FakeProc(), Reporter()
     folder = Folder(tmp_path / "lab")
     folder.make()
     folder.secrets()
@@ -75,7 +75,9 @@ def it(tmp_path, monkeypatch):
     monkeypatch.setattr(machine.inotify, "provide", lambda nodes: "")
     kernel, engine = FakeLoops(proc), FakeEngine(proc)
     driver = DockerDriver(proc, CONFIG, folder, tmp_path / "caches", reply)
-    return SimpleNamespace(proc=proc, said=reply, folder=folder, kernel=kernel, engine=engine, driver=driver)
+    return SimpleNamespace(
+        proc=proc, reporter=reply, folder=folder, kernel=kernel, engine=engine, driver=driver
+    )
 
 
 def up(it):
@@ -145,12 +147,12 @@ def test_a_node_that_shares_the_machines_control_groups_is_made_again(it):
     assert it.driver.states([COMP])["comp1"].fault == ""
 
 
-def test_where_nothing_can_be_kept_it_is_said(it):
+def test_where_nothing_can_be_kept_it_is_shown(it):
     up(it)
     it.kernel.at = {0: "/theirs"}
     it.proc.on("docker commit", rc=1)
     up(it)
-    assert any("what was installed on it is gone" in note for note in it.said.notes)
+    assert any("what was installed on it is gone" in note for note in it.reporter.notes)
 
 
 def test_a_network_made_again_gives_new_containers(it):
@@ -191,7 +193,7 @@ def test_remove_leaves_the_loop_devices_of_a_lab_of_another_name_in_its_folder(i
     left_over = CONFIG.model_copy(
         update={"name": "t7"}
     )  # made in this folder before the lab that is there now
-    DockerDriver(it.proc, left_over, it.folder, tmp_path, it.said).remove()
+    DockerDriver(it.proc, left_over, it.folder, tmp_path, it.reporter).remove()
     assert it.kernel.at == before
 
 
@@ -199,7 +201,7 @@ def test_a_lab_of_that_name_in_another_folder_is_seen(it, tmp_path):
     up(it)
     other = Folder(tmp_path / "other")
     other.make()
-    driver = DockerDriver(it.proc, CONFIG, other, tmp_path, Said())
+    driver = DockerDriver(it.proc, CONFIG, other, tmp_path, Reporter())
     assert driver.owner() is None, "a folder without lab.json is gone"
     it.folder.write({"config": {}})
     assert driver.owner() == it.folder.root

@@ -67,7 +67,7 @@ def test_overlap_with_a_route_of_the_machine():
     assert "route on tun0" in finding.found
 
 
-def test_one_network_is_told_once():
+def test_one_network_is_reported_once():
     routes = [
         {"dst": "10.77.0.0/24", "dev": "br-1"},
         {"type": "local", "dst": "10.77.0.1", "dev": "br-1"},

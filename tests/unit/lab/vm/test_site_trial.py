@@ -100,11 +100,11 @@ def test_a_verb_that_fails_stops_the_trial_and_its_output_is_kept(
 ) -> None:
     fake = tmp_path / "bin/avadm"
     fake.parent.mkdir()
-    fake.write_text("#!/bin/sh\necho told $3; exit 2\n")
+    fake.write_text("#!/bin/sh\necho called $3; exit 2\n")
     fake.chmod(0o755)
     monkeypatch.setattr(site_trial.sys, "executable", str(fake.parent / "python"))
     tried = site_trial.SiteTrial(tmp_path, tmp_path, lambda _: None)
     with pytest.raises(RuntimeError, match=r"exit status 2: see .*disk-list"):
         tried.avadm("disk list", "disk", "list")
-    assert "told disk" in (tmp_path / "00-disk-list.log").read_text()
+    assert "called disk" in (tmp_path / "00-disk-list.log").read_text()
     assert list(tried.seconds) == ["disk list"]

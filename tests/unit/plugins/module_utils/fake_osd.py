@@ -1,4 +1,4 @@
-"""Disks that bear OSDs, and a cluster and a node's commands that remember what they were told."""
+"""Disks that bear OSDs, and a cluster and a node's commands that record their calls."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def judge(machine, journal=None, fsid=OURS, approved=APPROVED):
 
 
 class Ceph:
-    """The cluster and the node's commands: one id for one UUID; writes an OSD unless told to fail."""
+    """The cluster and the node's commands: one id for one UUID; writes an OSD unless set to fail."""
 
     def __init__(self, machine):
         self.machine, self.ids, self.calls = machine, {}, []
@@ -76,5 +76,5 @@ class Ceph:
             self.active.add(argv[2])
         return 0, "", ""
 
-    def told(self, program):
+    def calls_of(self, program):
         return [(argv, data) for argv, data in self.calls if argv[0] == program]

@@ -52,7 +52,7 @@ def test_what_is_given_is_taken_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("memory", "tiers", "block", "said"),
+    ("memory", "tiers", "block", "message"),
     [
         (4, [MEM], 0, "quota_mib"),
         (8, [{**MEM, "quota_mib": 9000}], 0, "of this machine's 8192 MiB"),
@@ -60,8 +60,8 @@ def test_what_is_given_is_taken_as_it_is():
     ],
     ids=["too-small", "too-much", "block"],
 )
-def test_what_does_not_fit_is_refused_with_what_to_do(memory, tiers, block, said):
-    with pytest.raises(alluxio.AlluxioError, match=said) as caught:
+def test_what_does_not_fit_is_refused_with_what_to_do(memory, tiers, block, message):
+    with pytest.raises(alluxio.AlluxioError, match=message) as caught:
         alluxio.sizes(facts(memory), ["worker"], False, tiers, {}, block)
     assert "Remedy" in str(caught.value)
 
@@ -113,13 +113,13 @@ def test_a_journal_is_formatted_only_where_nothing_ever_was():
 
 
 @pytest.mark.parametrize(
-    ("found", "marker", "said"),
+    ("found", "marker", "message"),
     [
         ([], "UFS", "empty or gone"),
         (["v1"], "EMBEDDED", "number of masters was changed"),
         (["v1"], "unknown", "number of masters was changed"),
     ],
 )
-def test_a_journal_that_is_gone_or_of_another_kind_is_never_formatted(found, marker, said):
-    with pytest.raises(alluxio.AlluxioError, match=said):
+def test_a_journal_that_is_gone_or_of_another_kind_is_never_formatted(found, marker, message):
+    with pytest.raises(alluxio.AlluxioError, match=message):
         alluxio.journal_action(found, marker, "UFS")

@@ -62,7 +62,7 @@ def test_what_was_pushed_is_put_in_its_place_and_then_left_alone(one, incoming):
     assert ensure(one, incoming) == (False, {})
 
 
-def test_what_did_not_arrive_whole_takes_nobodys_place(one, incoming):
+def test_what_did_not_arrive_whole_takes_no_user_s_place(one, incoming):
     there(one, b"old")
     push(one, incoming, NEW[:-1])
     with pytest.raises(module.ArtifactError, match="did not arrive whole"):
@@ -70,7 +70,7 @@ def test_what_did_not_arrive_whole_takes_nobodys_place(one, incoming):
     assert Path(one["path"]).read_bytes() == b"old"
 
 
-def test_a_file_that_never_came_is_said(one, incoming):
+def test_a_file_that_never_came_is_shown(one, incoming):
     ensure(one, incoming)
     with pytest.raises(module.ArtifactError, match="sha256 of no file"):
         ensure(one, incoming, one["path"])
@@ -81,7 +81,7 @@ def test_other_bytes_of_the_same_length_are_missing(one, incoming):
     assert list(ensure(one, incoming)[1]) == [one["path"]]
 
 
-def test_another_mode_is_mended_without_a_push(one, incoming):
+def test_another_mode_is_fixed_without_a_push(one, incoming):
     there(one, NEW)
     assert ensure(one, incoming, check=True) == (True, {})
     assert mode(one) == 0o644

@@ -8,7 +8,7 @@ from ansible.module_utils import avadm_daemon as module
 
 
 class Systemd:
-    """Answers systemctl for one unit, and remembers what it was told."""
+    """Answers systemctl for one unit, and records its calls."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class Systemd:
         dropins="",
     ):
         self.active, self.enabled, self.load, self.fails = active, enabled, load, fails
-        self.started, self.told, self.limited = module.monotonic() - age, [], limited
+        self.started, self.calls, self.limited = module.monotonic() - age, [], limited
         self.dropins = dropins
 
     def __call__(self, argv):
@@ -32,7 +32,7 @@ class Systemd:
                 f"LoadState={self.load}\nActiveState={self.active}\nUnitFileState={self.enabled}\n"
                 f"NeedDaemonReload=no\nDropInPaths={self.dropins}\nExecMainStartTimestampMonotonic={int(self.started * 1e6)}\n"
             ), ""  # fmt: skip
-        self.told.append(argv[1])
+        self.calls.append(argv[1])
         if argv[1] == "daemon-reload" and self.load == "error":
             self.load = "loaded"
         if argv[1] == "reset-failed":
@@ -88,7 +88,7 @@ def test_what_is_needed_is_done_and_nothing_else(tmp_path, conf, monkeypatch, ca
     systemd = Systemd(**state)
     unit = daemon(systemd, tmp_path)
     assert unit.ensure(restart, reload) == because
-    assert (systemd.told, bool(unit.actions)) == (report, bool(report))
+    assert (systemd.calls, bool(unit.actions)) == (report, bool(report))
 
 
 @pytest.mark.parametrize("written", [0, 200], ids=["just now", "by a run that ended half-way"])
@@ -110,7 +110,7 @@ def test_a_drop_in_that_systemd_has_not_read_is_read_and_the_daemon_started_with
         age(tmp_path / path[1:], written, monkeypatch)
     systemd = Systemd(dropins=f"/lib/systemd/system/x.service.d/a.conf {path if known else ''}")
     assert daemon(systemd, tmp_path).ensure([path], []) == ([path] if verbs else [])
-    assert systemd.told == verbs
+    assert systemd.calls == verbs
 
 
 def test_a_newer_file_reloads_once(tmp_path, conf, monkeypatch):
@@ -118,7 +118,7 @@ def test_a_newer_file_reloads_once(tmp_path, conf, monkeypatch):
     systemd = Systemd()
     daemon(systemd, tmp_path).ensure([], FILE)
     daemon(systemd, tmp_path).ensure([], FILE)
-    assert systemd.told == ["reload"]
+    assert systemd.calls == ["reload"]
 
 
 def test_a_reload_that_failed_is_tried_again(tmp_path, conf, monkeypatch):
@@ -128,7 +128,7 @@ def test_a_reload_that_failed_is_tried_again(tmp_path, conf, monkeypatch):
         daemon(systemd, tmp_path).ensure([], FILE)
     systemd.fails = ""
     daemon(systemd, tmp_path).ensure([], FILE)
-    assert systemd.told == ["reload", "reload"]
+    assert systemd.calls == ["reload", "reload"]
 
 
 @pytest.mark.parametrize(
@@ -137,18 +137,18 @@ def test_a_reload_that_failed_is_tried_again(tmp_path, conf, monkeypatch):
 def test_a_daemon_that_was_started_too_often_gets_another_try(tmp_path, conf, state, verb):
     systemd = Systemd(active=state, limited=True)
     daemon(systemd, tmp_path).ensure(FILE, [])
-    assert systemd.told == [verb, "reset-failed", verb]
+    assert systemd.calls == [verb, "reset-failed", verb]
 
 
-def test_another_failure_to_start_is_told_at_once(tmp_path):
+def test_another_failure_to_start_is_reported_at_once(tmp_path):
     systemd = Systemd(active="failed", fails="start")
     with pytest.raises(module.DaemonError, match="bad flag"):
         daemon(systemd, tmp_path).ensure([], [])
-    assert systemd.told == ["start"]
+    assert systemd.calls == ["start"]
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "expected_calls"),
     [
         ({}, ["stop", "disable"]),
         ({"active": "activating", "enabled": "static"}, ["stop"]),
@@ -156,22 +156,22 @@ def test_another_failure_to_start_is_told_at_once(tmp_path):
         ({"active": "inactive", "enabled": "", "load": "not-found"}, []),
     ],
 )
-def test_what_is_to_stand_still_is_stopped_for_good(tmp_path, state, told):
+def test_what_is_to_stand_still_is_stopped_for_good(tmp_path, state, expected_calls):
     systemd = Systemd(**state)
     daemon(systemd, tmp_path).stop()
-    assert systemd.told == told
+    assert systemd.calls == expected_calls
 
 
 def test_settings_are_written_once_and_restart(tmp_path):
     path = "/etc/systemd/system/x.service.d/avadm.conf"
     systemd = Systemd(dropins=path)
     daemon(systemd, tmp_path).ensure([], [], "[Service]\nRestart=always\n")
-    assert systemd.told == ["daemon-reload", "restart"]
+    assert systemd.calls == ["daemon-reload", "restart"]
     written = (tmp_path / "etc/systemd/system/x.service.d/avadm.conf").read_text()
     assert written == "[Service]\nRestart=always\n"
     again = Systemd(age=-1, dropins=path)
     daemon(again, tmp_path).ensure([], [], "[Service]\nRestart=always")
-    assert again.told == []
+    assert again.calls == []
 
 
 @pytest.mark.parametrize("restart_on", [["/etc/x.conf"], []], ids=["a newer file", "the settings alone"])
@@ -180,7 +180,7 @@ def test_check_mode_says_and_does_nothing(tmp_path, conf, restart_on):
     unit = daemon(systemd, tmp_path, check_mode=True)
     unit.ensure(restart_on, [], "[Service]\n")
     assert unit.actions == ["settings", "restart"]
-    assert systemd.told == []
+    assert systemd.calls == []
     assert not (tmp_path / "etc/systemd").exists()
 
 
@@ -192,7 +192,7 @@ def test_a_missing_unit_is_named(tmp_path):
 def test_a_unit_whose_file_came_back_is_loaded_again_before_its_start(tmp_path):
     systemd = Systemd(active="failed", load="error")
     daemon(systemd, tmp_path).ensure([], [])
-    assert systemd.told == ["daemon-reload", "start"]
+    assert systemd.calls == ["daemon-reload", "start"]
 
 
 def test_a_daemon_that_does_not_answer_is_an_error_with_its_log(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from ansible.module_utils.avadm_ask import refuses
 from ansible.module_utils.avadm_daemon import answers
 
-from tests.unit.fakes.made import Signer, https
+from tests.unit.fakes.builders import Signer, https
 
 
 def test_who_shows_no_certificate_or_one_of_another_authority_is_not_answered(tmp_path):
@@ -41,4 +41,4 @@ def test_a_daemon_that_this_node_cannot_ask_is_ready_when_it_refuses_and_not_whe
     with https(certificate, key, clients=ca if asks else None, newest=newest) as port:
         reply = refuses(f"https://127.0.0.1:{port}/", ca, timeout=1)
     assert (reply is None) is asks, reply
-    assert refuses(f"https://127.0.0.1:{port}/", ca) is not None, "nobody is there any more"
+    assert refuses(f"https://127.0.0.1:{port}/", ca) is not None, "no server is left"

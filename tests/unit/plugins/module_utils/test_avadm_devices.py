@@ -35,7 +35,7 @@ def test_namespaces_of_one_controller_share_a_serial_and_are_two_disks(machine, 
     assert "several devices match: nvme0n1, nvme0n2" in reasons(machine, serial="S1")[0]
 
 
-def test_a_multipath_device_made_of_the_disk_is_told_as_its_holder(machine, reasons):
+def test_a_multipath_device_made_of_the_disk_is_reported_as_its_holder(machine, reasons):
     machine.add_disk(serial="S1")
     machine.add_disk("dm-0", "253:0", None, serial="S1")
     machine.write("/sys/dev/block/253:0/slaves/sdb", "")
@@ -43,9 +43,9 @@ def test_a_multipath_device_made_of_the_disk_is_told_as_its_holder(machine, reas
     assert reasons(machine) == ["is used by dm-0"]
 
 
-@pytest.mark.parametrize("told", ["A B\x01C", " A B\x01C  ", "a b\x02C"])
-def test_a_serial_with_blanks_and_unprintables_is_found_as_udev_writes_it(machine, reasons, told):
-    machine.add_disk(link="scsi-DISK_A_B_C", serial=told)
+@pytest.mark.parametrize("shown_serial", ["A B\x01C", " A B\x01C  ", "a b\x02C"])
+def test_a_serial_with_blanks_and_unprintables_is_found_as_udev_writes_it(machine, reasons, shown_serial):
+    machine.add_disk(link="scsi-DISK_A_B_C", serial=shown_serial)
     assert reasons(machine, serial="A_B_C") == []
 
 
@@ -88,7 +88,7 @@ def renumbered(machine):
 
 
 @pytest.mark.parametrize(("change", "another"), [(moved, True), (renumbered, True), (bool, False)])
-def test_a_disk_is_the_same_later_or_it_is_told(machine, looked, change, another):
+def test_a_disk_is_the_same_later_or_it_is_reported(machine, looked, change, another):
     """The link leads elsewhere, another disk has the number, or nothing has changed."""
     change(machine)
     naming.recheck(machine, looked)

@@ -80,7 +80,7 @@ def test_an_osd_is_made_with_its_class_and_started(machine, node):
     machine.add_disk()
     ceph, maker, apply, state = node
     assert apply() == (True, [0], [0])
-    ((_argv, secrets),) = [c for c in ceph.told("ceph") if "new" in c[0]]
+    ((_argv, secrets),) = [c for c in ceph.calls_of("ceph") if "new" in c[0]]
     assert json.loads(secrets) == {"cephx_secret": "KEY==", "crush_device_class": "ssd"}
     assert str((state / "osd-0/block").readlink()) == APPROVED["by_id"]
     assert maker.journal.entries() == {}
@@ -103,7 +103,7 @@ def test_a_cut_while_writing_is_gone_on_with_under_the_same_id(machine, node):
         apply()
     (uuid,) = maker.journal.entries()
     assert apply()[1] == [0]
-    assert {argv[argv.index("new") + 1] for argv, _d in ceph.told("ceph") if "new" in argv} == {uuid}
+    assert {argv[argv.index("new") + 1] for argv, _d in ceph.calls_of("ceph") if "new" in argv} == {uuid}
     assert len(ceph.ids) == 1
 
 
@@ -120,7 +120,7 @@ def test_a_device_that_changed_since_the_first_look_is_not_written(machine, node
     monkeypatch.setattr(maker, "begin", meanwhile)
     with pytest.raises(avadm_osd_maker.OsdError, match="no longer blank: bears the signature of an XFS"):
         apply()
-    assert ceph.told("ceph-osd") == []
+    assert ceph.calls_of("ceph-osd") == []
 
 
 def test_a_done_osd_is_only_started_and_a_second_run_changes_nothing(machine, node):
@@ -132,17 +132,17 @@ def test_a_done_osd_is_only_started_and_a_second_run_changes_nothing(machine, no
         (folder / name).write_text("x\n")
     assert apply() == (True, [], [7])
     assert apply() == (False, [], [])
-    assert ceph.told("ceph-osd") == []
+    assert ceph.calls_of("ceph-osd") == []
 
 
-def test_an_osd_of_a_node_that_was_installed_anew_gets_its_folder_back(machine, node):
+def test_an_osd_of_a_node_that_was_installed_again_gets_its_folder_back(machine, node):
     osd_on(machine, **DONE)
     ceph, _maker, apply, _state = node
     apply()
-    assert [argv[1] for argv, _d in ceph.told("ceph-bluestore-tool")] == ["prime-osd-dir"]
+    assert [argv[1] for argv, _d in ceph.calls_of("ceph-bluestore-tool")] == ["prime-osd-dir"]
 
 
-def test_an_osd_that_does_not_come_up_is_told(machine, node):
+def test_an_osd_that_does_not_come_up_is_reported(machine, node):
     machine.add_disk()
     ceph, _maker, apply, _state = node
     ceph.state = "booting"
@@ -157,7 +157,7 @@ def test_a_folder_of_another_osd_is_not_written_over(machine, node):
     (state / "osd-0/fsid").write_text("someone\n")
     with pytest.raises(avadm_osd_maker.OsdError, match="belongs to another OSD"):
         apply()
-    assert ceph.told("ceph-osd") == []
+    assert ceph.calls_of("ceph-osd") == []
 
 
 def test_a_link_that_leads_elsewhere_by_now_is_not_written_through(machine, node):
@@ -176,4 +176,4 @@ def test_a_link_that_leads_elsewhere_by_now_is_not_written_through(machine, node
     maker.run_command = meanwhile
     with pytest.raises(avadm_osd_maker.OsdError, match="no longer leads to"):
         apply()
-    assert ceph.told("ceph-osd") == []
+    assert ceph.calls_of("ceph-osd") == []

@@ -44,7 +44,7 @@ def test_a_volume_group_is_made_right_after_the_last_look_and_never_by_force(mac
         ["lvcreate", "--extents", "100%FREE", "--name", volume, group],
         ["ceph-volume", "lvm", "create", "--bluestore", "--data", f"{group}/{volume}", *SSD],
     ]
-    # Asked whether to overwrite a signature, they are told no.
+    # Asked whether to overwrite a signature, they get "no".
     assert {data for argv, data in ceph.calls if argv[0] in ("vgcreate", "lvcreate")} == {"n\n"}
     assert not {"--force", "-f", "--yes", "-y", "-ff"} & {word for argv in made for word in argv}
 
@@ -57,10 +57,10 @@ def test_a_device_is_left_as_it_is_where_no_monitor_answers_and_where_lvm_says_n
     with pytest.raises(avadm_osd_maker.OsdError, match=r"making a volume group failed.*xfs signature"):
         apply()
     ceph.fails = {"ceph": "timed out"}
-    before = len(ceph.told("vgcreate"))
+    before = len(ceph.calls_of("vgcreate"))
     with pytest.raises(avadm_osd_maker.OsdError, match="asking the monitors failed"):
         apply()
-    assert (len(ceph.told("vgcreate")), ceph.told("ceph-volume")) == (before, [])
+    assert (len(ceph.calls_of("vgcreate")), ceph.calls_of("ceph-volume")) == (before, [])
 
 
 @lvm
@@ -80,13 +80,13 @@ def test_an_lvm_osd_without_its_folder_is_activated_once(machine, node):
     ceph, _maker, apply, state = node
     ceph.active.add("ceph-osd@4")
     assert apply() == (True, [], [])
-    assert [argv for argv, _d in ceph.told("ceph-volume")] == [
+    assert [argv for argv, _d in ceph.calls_of("ceph-volume")] == [
         ["ceph-volume", "lvm", "activate", "--bluestore", "4", UUID]
     ]
     (state / "osd-4").mkdir(parents=True)
     (state / "osd-4/fsid").write_text(UUID + "\n")
     assert apply() == (False, [], [])
-    assert len(ceph.told("ceph-volume")) == 1
+    assert len(ceph.calls_of("ceph-volume")) == 1
 
 
 @lvm
@@ -97,4 +97,4 @@ def test_an_lvm_osd_is_not_activated_over_another_osd(machine, node):
     (state / "osd-4/fsid").write_text("someone\n")
     with pytest.raises(avadm_osd_maker.OsdError, match="belongs to another OSD"):
         apply()
-    assert ceph.told("ceph-volume") == []
+    assert ceph.calls_of("ceph-volume") == []

@@ -54,7 +54,7 @@ def test_an_osd_is_read_from_the_disk_itself(machine, places, osds):
     ],
     ids=["label", "volume"],
 )
-def test_what_is_ceph_and_does_not_say_whose_is_told(machine, places):
+def test_what_is_ceph_and_does_not_say_whose_is_reported(machine, places):
     reply = marks(machine, *places)
     assert reply["osds"] == []
     assert "at byte 0" in reply["unread"]

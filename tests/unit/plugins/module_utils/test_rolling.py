@@ -1,4 +1,4 @@
-"""Restarts of what runs come one after the other, each behind a gate of health; a first start waits for nobody."""
+"""Restarts of what runs come one after the other, each behind a gate of health; a first start waits for no one."""
 
 import pytest
 from ansible.module_utils import avadm_daemon as module
@@ -23,13 +23,13 @@ def refuses():
 
 @pytest.mark.usefixtures("conf")
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "expected_calls"),
     [({"active": "inactive"}, ["start"]), ({"age": -1000}, []), ({"active": "failed"}, ["start"])],
 )
-def test_what_does_not_run_or_needs_no_restart_asks_nobody(tmp_path, state, told):
+def test_what_does_not_run_or_needs_no_restart_asks_no_one(tmp_path, state, expected_calls):
     systemd = Systemd(**state)
     daemon(systemd, tmp_path, gate=refuses).ensure(["/etc/x.conf"], [])
-    assert systemd.told == told
+    assert systemd.calls == expected_calls
 
 
 @pytest.mark.usefixtures("conf")
@@ -38,13 +38,13 @@ def test_what_runs_is_not_interrupted_while_a_peer_is_bad(tmp_path, restart, rel
     systemd = Systemd()
     with pytest.raises(module.DaemonError, match="does not serve"):
         daemon(systemd, tmp_path, gate=refuses).ensure(restart, reload)
-    assert systemd.told == []
+    assert systemd.calls == []
     dry = daemon(systemd, tmp_path, gate=refuses, check_mode=True)
     assert dry.ensure(restart, reload)
     assert dry.actions == (["restart"] if restart else ["reload"])
 
 
-def test_health_is_waited_for_and_told_where_it_does_not_come():
+def test_health_is_waited_for_and_reported_where_it_does_not_come():
     bad, clock = {"b": 2, "c": 99}, Clock()
 
     def run(argv, handle_exceptions=True):

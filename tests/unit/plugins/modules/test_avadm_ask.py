@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.fakes.made import Signer, https
+from tests.unit.fakes.builders import Signer, https
 from tests.unit.fakes.running import module
 
 UTILS = Path(__file__).parents[4] / "plugins/module_utils"
@@ -81,7 +81,7 @@ def test_who_shows_no_certificate_is_not_answered(ask):
     assert ask(shown=False)[0] == -1
 
 
-def test_json_is_given_and_another_status_than_wanted_fails_with_what_was_said(tmp_path):
+def test_json_is_given_and_another_status_than_wanted_fails_with_what_was_shown(tmp_path):
     ca, certificate, key = Signer().write(tmp_path, "daemon")
     for body, more in ((b'{"a": 1}', {"json": {"a": 1}}), (b"OK", {})):
         with https(certificate, key, body) as port:

@@ -1,4 +1,4 @@
-"""Whether a member of PostgreSQL may start: nobody recreates what was there once."""
+"""Whether a member of PostgreSQL may start: no one recreates what was there once."""
 
 import pytest
 from ansible.module_utils import avadm_bootstrap_mark as marks
@@ -11,7 +11,7 @@ URL = "https://10.0.0.2:8008/primary"
 def member(tmp_path):
     """Return what decides over a member: (data there, own mark, the state's, replace, primary) -> whether it copies."""
 
-    def decided(data=False, mark=False, ledger=(), replace=False, primary=None):
+    def decided(data=False, mark=False, recorded=(), replace=False, primary=None):
         folder = tmp_path / "data"
         folder.mkdir(exist_ok=True)
         (folder / "PG_VERSION").write_text("15\n" if data else "")
@@ -21,7 +21,7 @@ def member(tmp_path):
             "name": "n1",
             "data_dir": str(folder),
             "others": [URL],
-            "bootstrapped": dict.fromkeys(ledger, "demo"),
+            "bootstrapped": dict.fromkeys(recorded, "demo"),
             "replace": replace,
             "marks": str(tmp_path / "marks"),
         }
@@ -52,10 +52,10 @@ def test_who_may_start(member, state, copies):
         ({"mark": True, "primary": URL}, "apply database --replace n1"),
         ({"ledger": ["n1"]}, "its disk is mounted"),  # reinstalled
         ({"mark": True, "replace": True}, "no primary answers"),
-        ({"ledger": ["n2"]}, "founds no second cluster"),
+        ({"ledger": ["n2"]}, "bootstraps no second cluster"),
     ],
 )
-def test_lost_data_are_never_made_anew(member, state, says):
+def test_lost_data_are_never_made_again(member, state, says):
     with pytest.raises(Refused, match=says):
         member(**state)
 

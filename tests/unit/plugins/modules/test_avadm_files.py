@@ -79,7 +79,7 @@ def test_the_file_is_the_same_for_the_same_values():
         ({"base64": "cHJlc2VudC1zZWNyZXQ="}, "present-secret"),
     ],
 )
-def test_a_secret_is_written_and_told_nowhere(tmp_path, given, wanted):
+def test_a_secret_is_written_and_reported_nowhere(tmp_path, given, wanted):
     path = tmp_path / "key"
     path.write_text("former-secret")
     files = [{"path": str(path), "mode": "0600", **given}]
@@ -91,7 +91,7 @@ def test_a_secret_is_written_and_told_nowhere(tmp_path, given, wanted):
     assert not module("avadm_files", files=files)[0]["changed"]
 
 
-def test_an_owner_who_is_not_there_is_told_with_a_remedy(tmp_path):
+def test_an_owner_who_is_not_there_is_reported_with_a_remedy(tmp_path):
     files = [{"path": str(tmp_path / "f"), "content": "a", "owner": "nobody-at-all"}]
     result, _ = module("avadm_files", files=files)
     assert result["failed"]
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_text_is_written_as_it_is(tmp_path):
     assert avadm_files.difference(wanted) is None
 
 
-def test_a_new_file_is_nobody_elses_before_it_has_its_mode(tmp_path):
+def test_a_new_file_is_no_other_users_before_it_has_its_mode(tmp_path):
     """Ansible gives what is new there the mode that the umask leaves."""
     seen = []
 

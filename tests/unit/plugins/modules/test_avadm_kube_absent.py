@@ -50,7 +50,7 @@ def test_a_dry_run_removes_nothing():
     assert not [one for one in cluster.asked if one[0] == "delete"]
 
 
-def test_what_does_not_go_is_told():
+def test_what_does_not_go_is_reported():
     given, _ = absent({"ava-system": ["ns/ava-system"]}, lasts=1000)
     clock = Clock()
     with pytest.raises(AbsentError, match="still there after 5 s"):

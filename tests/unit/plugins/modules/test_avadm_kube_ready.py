@@ -1,4 +1,4 @@
-"""avadm_kube_ready: what is waited for, and what is said where it does not come."""
+"""avadm_kube_ready: what is waited for, and what is stated where it does not come."""
 
 import json
 
@@ -9,15 +9,15 @@ from tests.unit.fakes.clock import Clock
 
 
 class Cluster:
-    """kubectl: what it has by kind and name, and what pods' containers have said."""
+    """kubectl: what it has by kind and name, and what pods' containers have reported."""
 
     def __init__(self, **things):
-        self.things, self.said, self.pods = things, "", []
+        self.things, self.output, self.pods = things, "", []
 
     def __call__(self, argv):
         words = argv[6:]
         if words[0] == "logs":
-            return 0, self.said, ""
+            return 0, self.output, ""
         if words[1] == "pods":
             return 0, json.dumps({"items": self.pods}), ""
         found = self.things.get(f"{words[1]}_{words[2]}")
@@ -62,7 +62,7 @@ def test_a_job_that_has_failed_is_not_waited_for():
         wait(ready(job_migrate=job("Failed")), ["migrate"], [], 600)
 
 
-def test_what_takes_too_long_is_told_with_what_its_pods_say():
+def test_what_takes_too_long_is_reported_with_what_its_pods_say():
     given = ready(job_migrate={"status": {}})
     waits = {
         "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
@@ -77,7 +77,7 @@ def test_what_takes_too_long_is_told_with_what_its_pods_say():
         },
         {"metadata": {"name": "other-y"}, "status": {"containerStatuses": [waits]}},
     ]
-    given.run.said = "no pg_hba.conf entry\n"
+    given.run.output = "no pg_hba.conf entry\n"
 
     clock = Clock()
     with pytest.raises(ReadyError, match="job migrate is not done"):

@@ -127,7 +127,7 @@ def test_a_lock_is_waited_for_where_apt_cannot_wait(tmp_path):
     assert node.slept == [3, 3]
 
 
-def test_a_lock_that_is_never_released_is_told(tmp_path):
+def test_a_lock_that_is_never_released_is_reported(tmp_path):
     node = Node(tmp_path, apt=[(100, "", "E: Could not get lock /var/lib/dpkg/lock")] * 50)
     with pytest.raises(module.PackageError, match=r"has held the package lock for 60 s.*fuser"):
         node.ensure("fio")
@@ -148,14 +148,14 @@ def test_an_update_left_by_a_killed_dpkg_is_repaired_before_installing(tmp_path)
     assert node.verbs() == ["dpkg", "install"]
 
 
-def test_a_dpkg_that_cannot_be_repaired_is_told(tmp_path):
+def test_a_dpkg_that_cannot_be_repaired_is_reported(tmp_path):
     node = Node(tmp_path, dpkg=INSTALLED + "iHR\tfio\tamd64\t3.3\t\n")
     with pytest.raises(module.PackageError, match=r"interrupted installation.*\(fio\).*dpkg --configure -a"):
         node.ensure("fio")
 
 
 @pytest.mark.parametrize(
-    "error,said",
+    "error,message",
     [
         ("E: Unable to locate package nosuch", "do not have what is wanted: Unable to locate package nosuch"),
         ("E: Version '9' for 'fio' was not found", "choose another profile"),
@@ -165,15 +165,15 @@ def test_a_dpkg_that_cannot_be_repaired_is_told(tmp_path):
         ("E: Sub-process /usr/bin/dpkg returned an error code (1)", "Sub-process.*apt-get install nosuch"),
     ],
 )
-def test_a_failure_says_what_was_wanted_and_what_to_do(tmp_path, error, said):
+def test_a_failure_says_what_was_wanted_and_what_to_do(tmp_path, error, message):
     node = Node(tmp_path, apt=[(100, "noise\n", error)] * 2)
-    with pytest.raises(module.PackageError, match=f"(?s){said}") as caught:
+    with pytest.raises(module.PackageError, match=f"(?s){message}") as caught:
         node.ensure("nosuch")
     assert "Wanted: nosuch" in str(caught.value)
     assert "Remedy:" in str(caught.value)
 
 
-def test_trouble_with_a_source_does_not_matter_when_the_packages_can_be_had(tmp_path):
+def test_trouble_with_a_source_does_not_matter_when_the_packages_are_available(tmp_path):
     node = Node(tmp_path, lists=False, update=(0, "", "W: Failed to fetch http://x Temporary failure"))
     assert node.ensure("fio")["changed"]
     assert "Temporary failure" in node.packages.update_trouble

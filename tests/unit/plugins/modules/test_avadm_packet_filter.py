@@ -21,13 +21,13 @@ def test_a_step_is_one_verb_and_a_dry_run_only_looks(given, check_mode, words):
 
 
 @pytest.mark.parametrize(
-    ("given", "check_mode", "said"),
+    ("given", "check_mode", "expected"),
     [
         ({"rules": "x"}, True, {"changed": True, "armed": False}),
         ({"state": "absent"}, False, {"changed": False, "armed": False}),
         ({"rules": "x"}, False, {"failed": True}),
     ],
 )
-def test_before_the_program_is_there_nothing_is_loaded(tmp_path, given, check_mode, said):
+def test_before_the_program_is_there_nothing_is_loaded(tmp_path, given, check_mode, expected):
     answer, _ = run("avadm_packet_filter", _ansible_check_mode=check_mode, **given)
-    assert said.items() <= answer.items()
+    assert expected.items() <= answer.items()

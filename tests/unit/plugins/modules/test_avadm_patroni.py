@@ -93,7 +93,7 @@ def test_what_another_member_changes_meanwhile_is_looked_at_again(patroni):
 
 
 @pytest.mark.parametrize("status", [401, 503])
-def test_a_refusal_is_told_with_what_was_not_changed_and_without_the_password(patroni, status):
+def test_a_refusal_is_reported_with_what_was_not_changed_and_without_the_password(patroni, status):
     Patroni.answers[:] = [status]
     reply, text = run(patroni)
     assert reply["failed"]
@@ -102,7 +102,7 @@ def test_a_refusal_is_told_with_what_was_not_changed_and_without_the_password(pa
     assert len(Patroni.asked) == 1
 
 
-def test_no_answer_is_told(patroni):
+def test_no_answer_is_reported(patroni):
     reply, _ = run("http://127.0.0.1:1")
     assert reply["failed"]
     assert "does not tell its settings" in reply["msg"]

@@ -47,7 +47,7 @@ class Members:
         return Cluster(url, None, self.post, 10, self.sleep, lambda: self.time)
 
 
-def test_a_standby_is_restarted_and_nobody_else(monkeypatch):
+def test_a_standby_is_restarted_and_no_other_user(monkeypatch):
     members = Members(monkeypatch, waits=["d1", "d2"])
     cluster = members.cluster("d2")
     cluster.ensure("d2", dry=False)
@@ -78,7 +78,7 @@ def test_a_primary_without_a_standby_that_could_take_over_is_left_alone(monkeypa
     assert members.done == []
 
 
-def test_a_member_that_does_not_come_back_is_told_and_ends_it(monkeypatch):
+def test_a_member_that_does_not_come_back_is_reported_and_ends_it(monkeypatch):
     members = Members(monkeypatch, waits=["d1", "d2"])
     monkeypatch.setattr(members, "post", lambda url, path, data: members.done.append(path))
     with pytest.raises(RestartError, match="d2 waits for a restart, or does not run after 10 s"):

@@ -46,14 +46,14 @@ def test_one_that_is_not_is_made_and_has_to_take_wal(code):
 
 
 @pytest.mark.parametrize(
-    ("fails", "said"),
+    ("fails", "message"),
     [
         ({"info": (103, "", "unable to connect")}, "unable to connect"),
         ({"check": (82, "", "WAL segment was not archived")}, "was not archived"),
     ],
 )
-def test_a_repository_that_does_not_answer_or_takes_no_wal_is_told(fails, said):
-    with pytest.raises(RepositoryError, match=said):
+def test_a_repository_that_does_not_answer_or_takes_no_wal_is_reported(fails, message):
+    with pytest.raises(RepositoryError, match=message):
         ensure(Node(1, **fails))
 
 

@@ -68,7 +68,7 @@ def test_everything_is_made_once_and_no_password_is_sent():
 
 
 @pytest.mark.parametrize(
-    ("harm", "told"),
+    ("harm", "changes"),
     [
         (lambda p: p.users.update(ava=("true", verifier("another", b"salt"))), ["user ava"]),
         (lambda p: p.users.update(ava=("false", p.users["ava"][1])), ["user ava"]),
@@ -77,12 +77,12 @@ def test_everything_is_made_once_and_no_password_is_sent():
         (lambda p: p.users.update(theirs=("true", "")), []),
     ],
 )
-def test_what_somebody_changed_is_put_right_and_told(harm, told):
+def test_what_someone_changed_is_put_right_and_reported(harm, changes):
     postgres = Postgres()
     Server(postgres).keep(USERS)
     harm(postgres)
-    assert Server(postgres).keep(USERS, dry=True) == told
-    assert Server(postgres).keep(USERS) == told
+    assert Server(postgres).keep(USERS, dry=True) == changes
+    assert Server(postgres).keep(USERS) == changes
     assert Server(postgres).keep(USERS) == []
 
 

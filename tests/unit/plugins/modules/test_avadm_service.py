@@ -9,16 +9,18 @@ from ansible.module_utils.avadm_service import effect
 
 from tests.unit.fakes.running import module, stub
 
-SYSTEMCTL = '[ $1 = show ] && cat $NODE/unit || echo "$@" >> $NODE/told'
+SYSTEMCTL = '[ $1 = show ] && cat $NODE/unit || echo "$@" >> $NODE/calls'
 
 
 class Node:
-    """Where a service runs since a while; its systemctl remembers what it was told."""
+    """Where a service runs since a while; its systemctl records its calls."""
 
     def __init__(self, folder):
         self.folder, self.conf = folder, folder / "etc/x.conf"
         self.env = {"NODE": str(folder)} | stub(folder / "bin/systemctl", SYSTEMCTL)
-        self.env |= stub(folder / "bin/useradd", "echo useradd $* >> $NODE/told") | {"PATH": self.env["PATH"]}
+        self.env |= stub(folder / "bin/useradd", "echo useradd $* >> $NODE/calls") | {
+            "PATH": self.env["PATH"]
+        }
         self.runs(100)
 
     def runs(self, ago, active="active"):
@@ -27,10 +29,10 @@ class Node:
         (self.folder / "unit").write_text(text)
 
     def bring(self, *files, **given):
-        """Bring the service about; return what came of it and what systemctl was told."""
-        (self.folder / "told").write_text("")
-        found, self.said = module("avadm_service", self.env, **{"name": "x", "files": list(files)} | given)
-        return found, (self.folder / "told").read_text().splitlines()
+        """Bring the service about; return what came of it and the calls of systemctl."""
+        (self.folder / "calls").write_text("")
+        found, self.output = module("avadm_service", self.env, **{"name": "x", "files": list(files)} | given)
+        return found, (self.folder / "calls").read_text().splitlines()
 
     def file(self, content="a", **more):
         return {"path": str(self.conf), "content": content} | more
@@ -59,11 +61,11 @@ def test_a_file_that_says_nothing_else_asks_for_what_is_usual(path, unit, wanted
 
 
 @pytest.mark.parametrize(
-    ("asks", "told"), [({}, ["restart x.service"]), ({"on_change": "reload"}, ["reload x.service"])]
+    ("asks", "verb"), [({}, ["restart x.service"]), ({"on_change": "reload"}, ["reload x.service"])]
 )
-def test_a_changed_file_is_written_and_the_service_told_once(node, asks, told):
+def test_a_changed_file_is_written_and_the_service_reported_once(node, asks, verb):
     found, reply = node.bring(node.file(**asks))
-    assert (found["changed"], found["because"], reply) == (True, [str(node.conf)], told)
+    assert (found["changed"], found["because"], reply) == (True, [str(node.conf)], verb)
     assert node.conf.read_text() == "a\n"
     node.runs(-1)
     assert node.bring(node.file(**asks))[0]["changed"] is False
@@ -102,7 +104,7 @@ def test_check_mode_says_it_all_and_does_nothing(node):
     )
     assert (found["actions"], found["paths"]) == (["login", "folder", "restart"], [str(node.conf)])
     assert [(one["before"], one["after"]) for one in found["diff"]] == [("", "a\n")]
-    assert (reply, sorted(p.name for p in node.folder.iterdir())) == ([], ["bin", "told", "unit"])
+    assert (reply, sorted(p.name for p in node.folder.iterdir())) == ([], ["bin", "calls", "unit"])
 
 
 def test_login_and_folders_are_there_before_the_files(node):
@@ -162,14 +164,14 @@ def test_a_link_takes_the_place_of_what_points_elsewhere(node):
     assert [path.name for path in link.parent.iterdir()] == ["kubectl"]
 
 
-def test_a_secret_is_told_nowhere(node):
+def test_a_secret_is_reported_nowhere(node):
     node.conf.parent.mkdir()
     node.conf.write_text("former-secret")
     node.bring({"path": str(node.conf), "secret": "present-secret", "mode": "0600"}, _ansible_diff=True)
-    assert (node.conf.read_text(), "-secret" in node.said) == ("present-secret\n", False)
+    assert (node.conf.read_text(), "-secret" in node.output) == ("present-secret\n", False)
 
 
-def test_a_file_that_its_program_refuses_takes_nobodys_place(node):
+def test_a_file_that_its_program_refuses_takes_no_user_s_place(node):
     node.bring(node.file("good"))
     found, reply = node.bring(node.file("bad", validate="grep -q good %s"))
     assert found["failed"]

@@ -24,7 +24,7 @@ def test_a_module_that_is_loaded_or_built_in_is_left_alone(root):
     assert kmod.load(pytest.fail, ["loaded", "br_netfilter"], root=root) == ([], {})
 
 
-def test_a_module_is_loaded_and_one_that_is_not_there_is_told(root):
+def test_a_module_is_loaded_and_one_that_is_not_there_is_reported(root):
     def run(argv):
         return (1, "", "FATAL: Module bad not found") if argv == ["modprobe", "bad"] else (0, "", "")
 
@@ -55,7 +55,7 @@ def test_a_table_that_is_not_utf_8_and_swap_units_of_systemd(tmp_path):
 
 
 @pytest.mark.parametrize("state", ["masked", "disabled", "static"])
-def test_a_swap_unit_that_cannot_be_masked_is_disabled_or_told(state):
+def test_a_swap_unit_that_cannot_be_masked_is_disabled_or_reported(state):
     reports = []
 
     def run(argv):
@@ -71,7 +71,7 @@ def test_a_swap_unit_that_cannot_be_masked_is_disabled_or_told(state):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_setting_that_the_kernel_does_not_have_is_an_error_where_the_kernel_is_the_nodes(tmp_path, own):
-    """br_netfilter was loaded by nobody, and the setting that comes with it was passed over in silence."""
+    """br_netfilter was loaded by no one, and the setting that comes with it was passed over in silence."""
     values = {"net.bridge.no-such-setting": 1}
     given = {"path": str(tmp_path / "s.conf"), "values": values, "own_kernel": own}
     given |= {"_ansible_remote_tmp": str(tmp_path), "_ansible_tmpdir": str(tmp_path)}

@@ -1,8 +1,8 @@
 """Prepares the devices, lets the installer look at them, and prints what came of it as JSON.
 
-Runs as root in its own mount and process namespaces, so that its mounts, links and processes are nobody
+Runs as root in its own mount and process namespaces, so that its mounts, links and processes are no one
 else's: usage: unshare --mount --pid --fork --mount-proc --kill-child python inside.py FOLDER. Real are the
-devices, every probe, the role's tasks and the modules; a stand-in of ceph's commands notes what it is told.
+devices, every probe, the role's tasks and the modules; a stand-in of ceph's commands records its calls.
 """
 
 import fcntl
@@ -35,10 +35,10 @@ BLKFLSBUF = 0x1261
 AT_ONCE = [name for name in DEVICES if name not in LATER]
 
 CEPH = """#!/bin/sh
-# Stands in for ceph's and systemd's commands: notes what it is told, and lets things happen while an OSD is made.
+# Stands in for ceph's and systemd's commands: records its calls, and lets things happen while an OSD is made.
 name=$(basename "$0")
 echo "$name $*" >> {folder}/calls
-# A word that is `-`: who calls it writes to its standard input, and fails where nobody reads that.
+# A word that is `-`: who calls it writes to its standard input, and fails where no one reads that.
 case "$* " in *" - "*) cat > /dev/null;; esac
 case "$name $*" in
   *"ceph-authtool"*) echo KEY==;;
@@ -225,7 +225,7 @@ def approvals(names):
 
 
 def role(folder, names):
-    """Apply the role that makes OSDs to devices; return the module's answer, and what ceph's commands were told."""
+    """Apply the role that makes OSDs to devices; return the module's answer, and the calls of ceph's commands."""
     role = {"ansible.builtin.import_role": {"name": "ceph_osd", "tasks_from": "run"}}
     answer = folder / "answer"
     kept = {"content": "{{ ansible_failed_result | to_json }}", "dest": str(answer), "mode": "0600"}
@@ -274,7 +274,7 @@ def preflight(folder, names):
 
 
 def zaps():
-    """Return what forbids to erase each used device, and what came of erasing some that nobody uses."""
+    """Return what forbids to erase each used device, and what came of erasing some that no one uses."""
     from ansible.module_utils.avadm_node.probes.disks import zap
 
     fleet, node = LocalFleet(), SimpleNamespace(devices=[], vars={})

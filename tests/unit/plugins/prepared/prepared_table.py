@@ -40,7 +40,7 @@ def run(folder: Path) -> dict:
 
 
 def answers(result: dict) -> dict[str, str]:
-    """Return what the role that makes OSDs said of each device; "" where it accepted it."""
+    """Return what the role that makes OSDs reported of each device; "" where it accepted it."""
     at_once = [name for name, device in DEVICES.items() if device.state != "later"]
     report = {n: "; ".join(d["reasons"]) for n, d in zip(at_once, result["refused"]["devices"], strict=True)}
     later = dict(
@@ -48,7 +48,7 @@ def answers(result: dict) -> dict[str, str]:
     )
     if not later:
         raise RuntimeError(
-            f"the role should have told of the devices that changed: {result['made']['msg']!r}"
+            f"the role should have reported the devices that changed: {result['made']['msg']!r}"
         )
     report.update(later)
     return {name: report.get(name, "") for name in DEVICES}

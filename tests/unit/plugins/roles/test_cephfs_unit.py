@@ -23,7 +23,7 @@ def unit(**more):
 
 
 def test_a_mount_by_the_kernel_finds_its_key_in_every_release():
-    """mount.ceph of 13.2 reads no keyring: without secretfile it mounts as nobody, and is refused."""
+    """mount.ceph of 13.2 reads no keyring: without secretfile it mounts as no one, and is refused."""
     text = unit(ceph_client_kind="kernel", ceph_client_monitors=["10.0.0.1", "10.0.0.2"])
     (line,) = re.findall(r"^ExecStart=/bin/mount -t ceph (\S+):/ /data -o (\S+)$", text, re.M)
     assert line[0] == "10.0.0.1,10.0.0.2"

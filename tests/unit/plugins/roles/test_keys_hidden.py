@@ -40,7 +40,7 @@ def wanted(tmp_path):
 
 
 @pytest.mark.parametrize("strategy", ["linear", STRATEGY])
-def test_no_file_of_the_run_holds_the_key_though_nobody_redacts_it(tmp_path, monkeypatch, wanted, strategy):
+def test_no_file_of_the_run_holds_the_key_though_no_one_redacts_it(tmp_path, monkeypatch, wanted, strategy):
     monkeypatch.setenv("AVADM_STRATEGY", strategy)
     folder = RunFolder.create("apply", tmp_path / "runs")
     with Recorder(folder, Plain(Model({"ceph": ["n1"]}), Console(quiet=True))) as recorder:

@@ -20,8 +20,8 @@ def known(number, until, *active, **more):
 
 @pytest.mark.parametrize("role", ["alertmanager", "prometheus"])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_dry_run_asks_nobody(role, check_mode):
-    """Before the first run nobody is there who could answer."""
+def test_a_dry_run_asks_no_one(role, check_mode):
+    """Before the first run no one is there who could answer."""
     assert holds(task(role).get("when", "true"), ansible_check_mode=check_mode) is not check_mode
 
 
@@ -38,7 +38,7 @@ def test_a_prometheus_that_does_not_answer_yet_is_asked_again():
     assert not holds(one["until"], **one["vars"], prometheus_targets=targets, _prometheus_active=silent)
 
 
-def test_missing_targets_are_told_in_words():
+def test_missing_targets_are_reported_in_words():
     report = task("prometheus", 1)["ansible.builtin.assert"]
     right, have = known(1, lambda one: report["that"], "node", msg="OK (470 bytes)")
     assert not right

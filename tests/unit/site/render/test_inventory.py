@@ -37,7 +37,7 @@ def site_file(tmp_path, monkeypatch):
 
 @pytest.fixture
 def lab(site_file):
-    """What is told to the nodes of the lab's example."""
+    """Settings of the nodes of the lab's example."""
     return sites.rendered(site_file("lab"))
 
 

@@ -27,7 +27,7 @@ def put(ctx: Context, bucket: Bucket, folder: str, size: int, version: int, seed
 
 
 def clear(ctx: Context, bucket: Bucket) -> list[str]:
-    """Remove the folders of all runs of the mounted part; return what is to be told where that fails. Nothing is raised."""
+    """Remove the folders of all runs of the mounted part; return what is to be reported where that fails. Nothing is raised."""
     store, node = S3Client(ctx), writer(ctx)
     place = _place(bucket, "") | {"prefix": f"{bucket.prefix}{LEFT}"}
     done = ctx.rec.fleet.run(node, store.line("clear"), timeout=600, stdin=store.job(**place))

@@ -106,7 +106,7 @@ class Cache:
         return bucket.writer(self.ctx) if store.bucket else ""
 
     def replace(self, store: UnderStore, name: str, size: int, version: int) -> None:
-        """Write one file behind the cache's back, so that whoever reads it there has all of one version."""
+        """Write one file behind the cache's back, so that anyone who reads it there has all of one version."""
         node = self.behind(store)
         if store.bucket:
             self.put([node])

@@ -1,7 +1,7 @@
 """Numbers of the cache from raw text.
 
 Groups: ``before`` and ``after`` pages of workers' metrics; ``first``, ``second``, ``reads`` what `cacheread read` printed;
-``wait`` what `cacheread wait` printed; ``mounts`` the lines of /proc/mounts; ``table`` what a master told.
+``wait`` what `cacheread wait` printed; ``mounts`` the lines of /proc/mounts; ``table`` what a master reported.
 """
 
 from __future__ import annotations

@@ -123,6 +123,6 @@ def cis_failing(inputs: Inputs, params: Params) -> float:
     """Return on how many nodes a control fails; ValueError where no node was asked."""
     docs = [json.loads(text) for text in inputs["nodes"]]
     if not docs:
-        raise ValueError("nobody was asked")
+        raise ValueError("no node was asked")
     control = controls()[str(params["control"])]
     return float(sum(not complies(control, doc) for doc in docs))

@@ -122,7 +122,7 @@ class Cluster:
                 raise MeasureError(why)
             self.ctx.shared["stream"] = True
 
-    def nobody_outside(self, remedy: str) -> Outcome:
+    def no_outside_client(self, remedy: str) -> Outcome:
         """Return what a check from outside says at a site where every node is part of the cluster."""
         why = "every node is part of the cluster: nothing can ask from outside"
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[why], remedy=remedy)

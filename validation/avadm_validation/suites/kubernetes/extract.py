@@ -28,7 +28,7 @@ def _doc(inputs: Inputs, group: str) -> Any:
 def _wanted(inputs: Inputs) -> list[str]:
     found = [str(n) for n in _doc(inputs, "wanted")]
     if not found:
-        raise ValueError("nobody was asked")
+        raise ValueError("no node was asked")
     return found
 
 
@@ -397,7 +397,7 @@ def kube_gone_s(inputs: Inputs, params: Params) -> float:
 def kube_other_limits(inputs: Inputs, params: Params) -> float:
     """Return how many wanted nodes' kubelets run with other values than the parameters say.
 
-    NaN where one told none and no other runs with other values: then it is not known.
+    NaN where one reported none and no other runs with other values: then it is not known.
     """
     report = {d["node"]: d["kept"] for d in _lines(inputs, "kept") if d["kept"] is not None}
     wanted, nodes = {key: pairs(text) for key, text in params.items()}, _wanted(inputs)
@@ -416,7 +416,7 @@ def _offers(status: Any, params: Params) -> bool:
     if status is None:
         return False
     has, offers = ({k: quantity(v) for k, v in status[part].items()} for part in ("capacity", "allocatable"))
-    # Memory that is set aside for huge pages is nobody else's.
+    # Memory that is set aside for huge pages is no one else's.
     huge = sum(v for k, v in has.items() if k.startswith("hugepages-"))
     keeps = {"cpu": quantity(str(params["cpu"])), "memory": quantity(str(params["memory"])) + huge}
     return all(math.isclose(has[k] - v, offers[k], rel_tol=1e-9) for k, v in keeps.items())

@@ -180,7 +180,7 @@ class Drive:
             self.keep("left", self.cluster.run(line, "left"))
 
     def inside(self, text: str, command: str, pods: Iterable[str]) -> None:
-        """Run a command of the pods' program in some pods; keep what they said."""
+        """Run a command of the pods' program in some pods; keep what they reported."""
         there = list(pods)
         self.texts[text] = ""
         if there:
@@ -205,7 +205,7 @@ class Drive:
         }
 
     def settled(self) -> bool:
-        """Tell whether the pod that must wait was told so, or runs."""
+        """Return whether the pod that must wait was informed, or runs."""
         if name(ALONE, 2) in self.running():
             return True
         events = self.cluster.quietly(EVENTS).get("items", [])

@@ -23,7 +23,7 @@ def _doc(inputs: Inputs) -> Any:
 def _clients(inputs: Inputs) -> list[Any]:
     found = [json.loads(text) for text in inputs["clients"]]
     if not found:
-        raise ValueError("nobody was asked")
+        raise ValueError("no node was asked")
     return found
 
 

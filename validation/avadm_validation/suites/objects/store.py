@@ -20,7 +20,7 @@ SETTINGS = {
     "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
     "AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required",
 }
-"""What AWS' libraries since boto3 1.36 must be told: gateways of these releases refuse a body whose length is not said."""
+"""Settings that AWS' libraries since boto3 1.36 need: gateways of these releases refuse a body whose length is not reported."""
 
 
 class S3Client:

@@ -157,13 +157,13 @@ def ava_restarted(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_explained(inputs: Inputs, params: Params) -> float:
-    """Return 1 if the platform said that its memory was the cause, else 0."""
+    """Return 1 if the platform reported that its memory was the cause, else 0."""
     return float(any(p["reason"] == "OOMKilled" for p in of(lines(inputs), "pod")))
 
 
 @extractor()
 def ava_neighbour(inputs: Inputs, params: Params) -> float:
-    """Return 1 if the neighbour runs, and was never replaced, else 0; NaN where nobody looked."""
+    """Return 1 if the neighbour runs, and was never replaced, else 0; NaN where it was not observed."""
     pods = list(of(lines(inputs, "neighbour"), "pod"))
     return float(all(p["phase"] == "Running" and not p["restarts"] for p in pods)) if pods else math.nan
 
@@ -180,7 +180,7 @@ MODE = 0o2770
 
 
 def _told(inputs: Inputs, params: Params) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return what the container of the start ``called`` told, and the user's groups then with their gids."""
+    """Return what the container of the start ``called`` reported, and the user's groups then with their gids."""
     found = lines(inputs)
     (made,) = of(found, "start", name=params["called"])
     messages = [
@@ -226,7 +226,7 @@ def ava_folders_lost(inputs: Inputs, params: Params) -> float:
 def _may_be(found: list[Line], begun: float, ended: float) -> set[str]:
     """Return the groups that were the default at some moment from ``begun`` to ``ended``.
 
-    A change is made at some moment of its request, which nobody knows.
+    A change is made at some moment of its request, which no one knows.
     """
     changes = list(of(found, "default"))
     may = set()
@@ -288,7 +288,7 @@ def ava_differing(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_left_charged(inputs: Inputs, params: Params) -> float:
-    """Return how many groups are charged for something after all runs have ended; NaN where not all have, or nobody looked."""
+    """Return how many groups are charged for something after all runs have ended; NaN where not all have, or not observed."""
     found = lines(inputs)
     states = {x["run"]: x["state"] for x in of(found, "seen")}
     ends = list(of(found, "end"))

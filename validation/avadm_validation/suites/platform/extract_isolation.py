@@ -1,4 +1,4 @@
-"""From what containers and controls told of attacks and of their cards to numbers (A-SC3, A-SC6)."""
+"""From what containers and controls reported of attacks and of their cards to numbers (A-SC3, A-SC6)."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def assigned(inputs: Inputs, run: str) -> dict[int, str]:
 
 
 def has(inputs: Inputs) -> tuple[set[int], set[str], set[int]]:
-    """Return what a container told of its cards: device files, UUIDs, those that a device file of its own making opens."""
+    """Return what a container reported of its cards: device files, UUIDs, those that a device file of its own making opens."""
     files = _tries(inputs, "said", "look-cards")
     smi = _tries(inputs, "said", "look-listed")
     if not files or not smi:
-        raise ValueError("nothing was told of cards")
+        raise ValueError("no report of cards")
     opened = {
         int(tried["id"].rpartition("-")[2])
         for text in inputs["said"]

@@ -10,7 +10,7 @@ from avadm_validation.measuring.extract import Inputs, Params, extractor
 from avadm_validation.suites.platform.extract import Line, lines, of
 
 
-def told(text: str) -> tuple[int, float] | None:
+def parse_line(text: str) -> tuple[int, float] | None:
     """Return number and time of a line that the program has written; None for another line."""
     words = text.split()
     if len(words) != 3 or words[0] != "line":
@@ -67,6 +67,6 @@ def ava_log_others(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_log_page(inputs: Inputs, params: Params) -> float:
-    """Return 1 if the run's page was there and shows its log, else 0; NaN where nobody looked."""
+    """Return 1 if the run's page was there and shows its log, else 0; NaN where it was not observed."""
     seen = list(of(lines(inputs), "page"))
     return float(all(x["status"] == 200 and x["shows"] for x in seen)) if seen else math.nan

@@ -13,13 +13,13 @@ from avadm_validation.suites.platform.extract import Line, lines, of
 
 
 @dataclass
-class Held:
+class HeldRun:
     """A run with its card.
 
     Attributes:
         running: when it was first seen running; inf for never.
         stop: when its end was asked for; inf for never.
-        card: what its program said of its cards, with its node; "" where nothing is known.
+        card: what its program reported of its cards, with its node; "" where nothing is known.
     """
 
     running: float = math.inf
@@ -34,17 +34,17 @@ class Stop:
     Attributes:
         kind: of the lanes.
         seconds: until the next run was running on the same card; infinity where none was in the time waited.
-        told: whether the platform had named the cause, and given up what was on a dead node, before it was fixed.
+        reported: whether the platform had named the cause, and given up what was on a dead node, before it was fixed.
     """
 
     kind: str
     seconds: float
-    told: bool
+    reported: bool
 
 
-def holders(found: list[Line]) -> dict[str, Held]:
-    """Return each run of the journals; those that nobody has stopped are ended after the ``over`` of their journal."""
-    runs = {line["run"]: Held() for line in of(found, "start")}
+def holders(found: list[Line]) -> dict[str, HeldRun]:
+    """Return each run of the journals; those that no one has stopped are ended after the ``over`` of their journal."""
+    runs = {line["run"]: HeldRun() for line in of(found, "start")}
     nodes = {p["run"]: p["node"] for p in of(found, "pod") if p["node"]}
     for line in found:
         if line["do"] == "seen" and line["state"] == "running":
@@ -77,11 +77,11 @@ def stops(found: list[Line]) -> list[Stop]:
         own, at = runs[line["run"]], line["t"]
         if own.card:
             after = [r.running for r in runs.values() if r.card == own.card and r.running > at]
-            nothing_known = runs.get(line["next"], Held())
+            nothing_known = runs.get(line["next"], HeldRun())
             if not after and not nothing_known.card:
                 after = [nothing_known.running]
         else:
-            after = [runs.get(line["next"], Held()).running]
+            after = [runs.get(line["next"], HeldRun()).running]
         first = min(after, default=math.inf)
         seconds = first - at if first > at else math.inf
         well = line["run"] in reports and (line["kind"] != "dead" or line["run"] in given_up)
@@ -107,9 +107,9 @@ def ava_freed_q(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_untold(inputs: Inputs, params: Params) -> float:
-    """Return how many stops of ``kinds`` the platform itself had not told the cause of, or given up, before it was fixed."""
+    """Return how many stops of ``kinds`` the platform itself had not reported the cause of, or given up, before it was fixed."""
     kinds = str(params["kinds"]).split(",")
-    return float(sum(s.kind in kinds and not s.told for s in stops(lines(inputs))))
+    return float(sum(s.kind in kinds and not s.reported for s in stops(lines(inputs))))
 
 
 @extractor()
@@ -125,5 +125,5 @@ def ava_doubly_held(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_unknown_cards(inputs: Inputs, params: Params) -> float:
-    """Return how many runs that ran have not said which cards they have."""
+    """Return how many runs that ran have not reported which cards they have."""
     return float(sum(not r.card and r.running < math.inf for r in holders(lines(inputs)).values()))

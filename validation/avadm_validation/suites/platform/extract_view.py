@@ -1,4 +1,4 @@
-"""From what grafana's queries, the platform and Kubernetes told of a node's GPUs to numbers (A-SC8, A-SC9)."""
+"""From what grafana's queries, the platform and Kubernetes reported of a node's GPUs to numbers (A-SC8, A-SC9)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ LABELS = ("user", "group", "name", "node")
 """What the series of a run's GPU must be labelled with."""
 
 
-def agrees(told: Mapping[str, Any]) -> bool:
+def agrees(report: Mapping[str, Any]) -> bool:
     """Return whether panel, platform and pods say the same of a node, and the database has charged what there is."""
-    return bool(told["panel"] == told["platform"] == told["pods"]) and told["ledger"] == told["charged"]
+    return (
+        bool(report["panel"] == report["platform"] == report["pods"])
+        and report["ledger"] == report["charged"]
+    )
 
 
 def of_run(rows: Sequence[Mapping[str, Any]], run: str) -> list[Mapping[str, Any]]:
@@ -28,7 +31,7 @@ def of_run(rows: Sequence[Mapping[str, Any]], run: str) -> list[Mapping[str, Any
 
 @extractor()
 def ava_view_agrees(inputs: Inputs, params: Params) -> float:
-    """Return the seconds from a change until all told the same of the node; infinity where they never did in the time waited."""
+    """Return the seconds from a change until all reported the same of the node; infinity where they never did in time."""
     found = lines(inputs)
     (changed,) = of(found, "changed", phase=params["phase"])
     same = [x["t"] for x in of(found, "told", phase=params["phase"]) if agrees(x)]
@@ -74,7 +77,7 @@ def ava_series_wrong(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_series_differ(inputs: Inputs, params: Params) -> float:
-    """Return by how many points of 100 a run's series differ from what its node's exporter told of its cards, at most."""
+    """Return by how many points of 100 a run's series differ from what its node's exporter reported of its cards, at most."""
     exported = {
         sample.labels.get("uuid", ""): sample.value
         for family in text_string_to_metric_families(inputs["exporter"][0])

@@ -73,7 +73,7 @@ def drive(ctx: Context, lanes: HandoverScenario, barrier: threading.Barrier) -> 
                 journal.note("over", runs=sorted(journal.states))
                 path = journal.save(ctx, f"journal-{lanes.kind}.jsonl")
     except BaseException:
-        # Whoever waits for this set would wait in vain.
+        # Anyone who waits for this set would wait in vain.
         barrier.abort()
         raise
     return path
@@ -94,7 +94,7 @@ def _drive(ctx: Context, lanes: HandoverScenario, journal: Journal) -> None:
     every = list(first)
     for turn in range(lanes.rounds):
         ctx.step(f"stop {lanes.lanes} on {lanes.node} ({lanes.kind}), {turn + 1} of {lanes.rounds}")
-        # The last ones are stopped by nobody who measures: they need not be deaf.
+        # The last ones are stopped by no one who measures: they need not be deaf.
         after = [started(lanes.kind if turn + 1 < lanes.rounds else "graceful") for _ in holds]
         polling.rest(float(p["wait_s"]))  # so that they really wait
         journal.look()
@@ -114,12 +114,12 @@ def _drive(ctx: Context, lanes: HandoverScenario, journal: Journal) -> None:
 def _mend(
     ctx: Context, lanes: HandoverScenario, journal: Journal, holds: list[str], harmed: FaultInjection
 ) -> None:
-    """Of a harmed node: wait until the platform has said what is wrong (and given up what is on a dead one), then fix it."""
+    """Of a harmed node: wait until the platform has reported what is wrong (and given up what is on a dead one), then fix it."""
     if not harmed.planted:
         return
     left = set(holds)
 
-    def told() -> bool:
+    def reasons_known() -> bool:
         journal.look()
         for run in sorted(left):
             causes = {pod.reason for pod in journal.user.pods(run)} & CAUSES
@@ -132,10 +132,10 @@ def _mend(
     def over() -> bool:
         return all(journal.look().get(run) in ENDED for run in holds)
 
-    # What has ended will not be told of any more: then nothing was harmed, which the report counts as untold.
-    polling.until(lambda: told() or over(), float(ctx.params["told_s"]), every=2.0)
+    # What has ended is not reported any more: then nothing was harmed, which the report counts as untold.
+    polling.until(lambda: reasons_known() or over(), float(ctx.params["report_s"]), every=2.0)
     if lanes.kind == "dead":
-        polling.until(over, float(ctx.params["told_s"]), every=2.0)
+        polling.until(over, float(ctx.params["report_s"]), every=2.0)
         for run in holds:
             if journal.states.get(run) in ENDED:
                 journal.note("given-up", run=run)

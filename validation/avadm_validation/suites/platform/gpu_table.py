@@ -23,7 +23,7 @@ class Node:
 
     @property
     def free(self) -> int:
-        """GPUs that nobody has."""
+        """Free GPUs."""
         return self.size - sum(self.used.values())
 
 

@@ -17,7 +17,7 @@ from ava.schemas.runs import RunOut
 from avadm_validation.measuring.context import Context
 from avadm_validation.suites.platform import polling
 
-TOLD = {"name", "role", "index", "phase", "node", "reason", "message", "restarts"}
+POD_FIELDS = {"name", "role", "index", "phase", "node", "reason", "message", "restarts"}
 """What is kept of a pod."""
 ENDED = frozenset({"succeeded", "failed", "stopped", "aborted", "timed-out", "lost"})
 
@@ -85,12 +85,12 @@ class Journal:
         """Keep where the pods of runs are, and why they are not well."""
         for run in runs:
             for pod in self.user.pods(run):
-                self.note("pod", run=run, **pod.model_dump(include=TOLD))
+                self.note("pod", run=run, **pod.model_dump(include=POD_FIELDS))
 
     def pods_anew(self, run: str) -> None:
         """Keep the same of one run's pods that have changed since this was last asked."""
         for pod in self.user.pods(run):
-            reply = pod.model_dump(include=TOLD)
+            reply = pod.model_dump(include=POD_FIELDS)
             if self.last.get(pod.name) != reply:
                 self.last[pod.name] = reply
                 self.reasons.setdefault(run, set()).add(pod.reason)
@@ -105,8 +105,8 @@ class Journal:
         self.until(lambda now: all(now.get(r) in {*states, *ENDED} for r in runs), seconds)
         return all(self.states.get(r) in states for r in runs)
 
-    def said(self, run: str) -> list[str]:
-        """Return what a run has logged; nothing where nobody knows."""
+    def output(self, run: str) -> list[str]:
+        """Return what a run has logged; nothing where no one knows."""
         try:
             return [line.text for line in self.user.logs(run, tail=50)]
         except ApiError:
@@ -118,7 +118,7 @@ class Journal:
 
         def all_there() -> bool:
             for run in sorted(left):
-                if reply := self.said(run):
+                if reply := self.output(run):
                     left.discard(run)
                     self.note("log", run=run, lines=reply)
             return not left

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from avadm_validation.measuring.machine import patience
 
 EVERY_S = 0.5
-"""Seconds between two looks at what is waited for: by so much a time that is told may be too long, never too short."""
+"""Seconds between two looks at what is waited for: by so much a reported time may be too long, never too short."""
 
 
 def now() -> float:

@@ -212,10 +212,10 @@ def leave(admin: Client, seconds: float) -> list[str]:
         admin.change_user(ADMIN, state="disabled")
     except ApiError as error:
         if any(p.code == "last-administrator" for p in error.problems):
-            # Nobody knows its password any more, and its tokens end here.
+            # No one knows its password any more, and its tokens end here.
             stayed.append(
                 f"The account {ADMIN} stays, being the platform's only administrator: make your own by "
-                "`avadm ava create-admin`; nobody knows its password"
+                "`avadm ava create-admin`; its password is not stored"
             )
         else:
             stayed.append(f"The account {ADMIN} could not be disabled: {error}")

@@ -32,15 +32,15 @@ _OPTION = r'<option value="{}"[^>]*>[^<(]*\((\d+) GPU'
 
 
 @dataclass(frozen=True)
-class Seen:
+class WatchedFiles:
     """What was seen: raw files.
 
     Attributes:
         node: of the training.
         run: the training.
-        journal: what each told, with the time of each.
+        journal: what each reported, with the time of each.
         cards, table: as of isolation/scene.py.
-        exporter: what the node's exporter told of its GPUs when the series were looked at; () where there were none.
+        exporter: what the node's exporter reported of its GPUs when the series were looked at; () where there were none.
         simulated: whether no driver is behind the node's cards.
     """
 
@@ -52,7 +52,7 @@ class Seen:
     exporter: Sequence[str]
     simulated: bool
 
-    def of(self, ctx: Context) -> Seen:
+    def of(self, ctx: Context) -> WatchedFiles:
         """Return the same with raw files of the check that judges."""
         return replace(
             self,
@@ -63,9 +63,9 @@ class Seen:
         )
 
 
-def seen(ctx: Context) -> Seen:
+def seen(ctx: Context) -> WatchedFiles:
     """Return what was seen, made by the first check that asks; MeasureError for each where it could not be made."""
-    return once(ctx, LEFT, Seen, _make).of(ctx)
+    return once(ctx, LEFT, WatchedFiles, _make).of(ctx)
 
 
 def metrics(ctx: Context) -> MetricsTarget:
@@ -90,9 +90,9 @@ def asked(ctx: Context, name: str, *queries: str) -> list[list[dict[str, Any]]]:
         raise MeasureError(f"{there.node}: Prometheus' answer cannot be read: {error}") from error
 
 
-def _make(ctx: Context) -> Seen:
+def _make(ctx: Context) -> WatchedFiles:
     with gpus.held("platform"), tenant(ctx, [{"gpu": 1, "cpu": None, "memory": None}], part="w") as who:
-        return _Watch(ctx, who).told()
+        return _Watch(ctx, who).metrics_text()
 
 
 class _Watch:
@@ -101,7 +101,7 @@ class _Watch:
         self.journal = Journal(who.user, who.groups[0])
         self.node = _node(gpu_inventory.look(ctx, "free")[1])
 
-    def told(self) -> Seen:
+    def metrics_text(self) -> WatchedFiles:
         ctx, p = self.ctx, self.ctx.params
         run = self.journal.start(
             NAME,
@@ -112,8 +112,8 @@ class _Watch:
         if not placed:
             self.journal.look()
             raise MeasureError(f"the training has no node: {self.journal.runs[run].reason}")
-        ctx.step(f"what is told of the GPUs of {self.node}")
-        self._until_told("held")
+        ctx.step(f"reports on the GPUs of {self.node}")
+        self._until_equal("held")
         self._form()
         ctx.step("the run's GPU utilization")
         exporter = self._series(run)
@@ -122,8 +122,8 @@ class _Watch:
         self.journal.stop(run)
         if not polling.until(lambda: run not in self._table("end")[self.node].used, float(p["end_s"])):
             raise MeasureError(f"the training's pod is still there {p['end_s']} s after its stop")
-        self._until_told("freed")
-        return Seen(
+        self._until_equal("freed")
+        return WatchedFiles(
             node=self.node,
             run=run,
             journal=self.journal.save(ctx),
@@ -136,7 +136,7 @@ class _Watch:
     def _table(self, name: str) -> Table:
         return gpu_inventory.look(self.ctx, name)[1]
 
-    def _until_told(self, phase: str) -> None:
+    def _until_equal(self, phase: str) -> None:
         """Note what panel, platform and Kubernetes tell of the node until they agree."""
         ctx, there = self.ctx, metrics(self.ctx)
         self.journal.note("changed", phase=phase)
@@ -155,7 +155,7 @@ class _Watch:
             self.journal.note("told", phase=phase, **report)
             return agrees(report)
 
-        polling.until(look, float(ctx.params["told_s"]), every=EVERY_S)
+        polling.until(look, float(ctx.params["report_s"]), every=EVERY_S)
 
     def _form(self) -> None:
         """Note which nodes the form of a new training lists, with the GPUs that it says are free."""

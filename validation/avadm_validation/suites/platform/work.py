@@ -22,7 +22,7 @@ PROGRAMS = {
         f"while True:\n  try: os.stat('{HANGS}/x')\n  except OSError: pass\n  time.sleep(0.2)\n"
     ),
 }
-"""Name to what it does: ends at once; ends when it is told to; never hears it; looks into a folder again and again; takes 256
+"""Name to what it does: ends at once; ends on SIGTERM; never hears it; looks into a folder again and again; takes 256
 MiB; starts a process that does, and continues; works without end, and tells its longest pause."""
 PROGRAMS["dead"] = PROGRAMS["graceful"]
 _TAKE = "x = b'x' * (256 << 20)"
@@ -35,9 +35,9 @@ PROGRAMS |= {
         "for n in range(10**6):\n  print('alive', n, flush=True)\n  time.sleep(2)\n"
     ),
     "beat": (
-        "import json\nworst, last, said = 0.0, time.time(), time.time()\nwhile True:\n  time.sleep(0.01)\n"
+        "import json\nworst, last, printed = 0.0, time.time(), time.time()\nwhile True:\n  time.sleep(0.01)\n"
         "  now = time.time()\n  worst, last = max(worst, now - last), now\n"
-        "  if now > said + 1: said = now; print(json.dumps({'worst_gap_s': round(worst, 4)}), flush=True)\n"
+        "  if now > printed + 1: printed = now; print(json.dumps({'worst_gap_s': round(worst, 4)}), flush=True)\n"
     ),
 }
 

@@ -30,7 +30,7 @@ def _short(version: str) -> str:
 
 
 def _versions(checks: Sequence[CheckResult], folder: Path) -> dict[str, str]:
-    """Return component to version, as the daemons and the clients told."""
+    """Return component to version, as the daemons and the clients reported."""
     found: dict[str, str] = {}
     for doc in _documents(checks, folder, "versions"):
         for kind, running in doc.items():

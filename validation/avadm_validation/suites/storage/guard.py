@@ -18,7 +18,7 @@ from avadm_validation.suites.storage.extract.cluster import SCRUB_FLAGS
 
 KEY = "avadm/accept/flags"
 PREFIX = "avadm-accept-"
-NOT_THERE = 2  # exit status of `ceph config-key get` for a key that nobody has set (ENOENT)
+NOT_THERE = 2  # exit status of `ceph config-key get` for a key that no one has set (ENOENT)
 
 # End what noted its pid and still has our name in its command line (a pid may be another's by now), with its process
 # group; then take mounts and mapped images below the run's folder away, and the folder. Prints what stays. No pattern of
@@ -96,7 +96,7 @@ class Guard:
     def leave(self) -> list[str]:
         """Take everything away that the run made; return what stayed, in sentences.
 
-        Nothing is raised, so that one failure does not hide the next, and nobody needs to be listening.
+        Nothing is raised, so that one failure does not hide the next, and no one needs to be listening.
         """
         self.ctx.tell("put everything back")
         left = []

@@ -83,7 +83,7 @@ class ImageFs:
 
 
 def choose(ctx: Context, node: str) -> str:
-    """Return ``krbd`` or ``rbd-fuse``; NoMapper, with what is missing, where neither can be had."""
+    """Return ``krbd`` or ``rbd-fuse``; NoMapper, with what is missing, where neither is available."""
     probe = (
         "if modprobe rbd 2>/dev/null && test -d /sys/bus/rbd; then echo krbd; "
         "elif command -v rbd-fuse && command -v fuse2fs && command -v mkfs.ext4 && test -c /dev/fuse; "

@@ -30,7 +30,7 @@ def filegen(
     repeat = int(options.get("--repeat", 1))
     seconds = repeat * (float(options.get("--duration", 0)) + float(options.get("--gap", 0.3)))
     seconds += float(options.get("--extra", 0))
-    # One client alone has nobody to wait for.
+    # One client alone has no one to wait for.
     gate = ctx.gate() if len(per_client) > 1 else 0.0
     commands = {
         node: ctx.tool("filegen.py", op, "--seed", ctx.seed, "--start", f"{gate:.3f}", *common, *own)

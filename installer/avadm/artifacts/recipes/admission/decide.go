@@ -80,8 +80,8 @@ func (p policy) judge(r request) *status {
 		return nil
 	}
 	if m, is := makerOf(r.UserInfo); is {
-		if said := p.volumes(m, r); said != nil {
-			return said
+		if refusal := p.volumes(m, r); refusal != nil {
+			return refusal
 		}
 	}
 	if why := p.refusal(r); why != "" {

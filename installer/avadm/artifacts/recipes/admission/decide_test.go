@@ -61,12 +61,12 @@ func TestDecisions(t *testing.T) {
 		if c.before != "" {
 			r.OldObject = json.RawMessage(c.before)
 		}
-		said := ""
+		refusal := ""
 		if refused := site().judge(r); refused != nil {
-			said = refused.Message
+			refusal = refused.Message
 		}
-		if (said == "") != (c.word == "") || !strings.Contains(said, c.word) {
-			t.Errorf("%s %s %s (before: %s): %q, wanted %q", c.who.Username, c.what, c.now, c.before, said, c.word)
+		if (refusal == "") != (c.word == "") || !strings.Contains(refusal, c.word) {
+			t.Errorf("%s %s %s (before: %s): %q, wanted %q", c.who.Username, c.what, c.now, c.before, refusal, c.word)
 		}
 	}
 }

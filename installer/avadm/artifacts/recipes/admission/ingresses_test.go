@@ -113,12 +113,12 @@ func TestIngresses(t *testing.T) {
 			if operation == "UPDATE" {
 				r.OldObject = r.Object // What was free when it was written may not be any more.
 			}
-			said := ""
+			refusal := ""
 			if refused := ingresses().judge(r); refused != nil {
-				said = refused.Message
+				refusal = refused.Message
 			}
-			if (said == "") != (c.word == "") || !strings.Contains(said, c.word) {
-				t.Errorf("%s %s {%s} %s: %q, expected %q", operation, c.who.Username, c.notes, c.now, said, c.word)
+			if (refusal == "") != (c.word == "") || !strings.Contains(refusal, c.word) {
+				t.Errorf("%s %s {%s} %s: %q, expected %q", operation, c.who.Username, c.notes, c.now, refusal, c.word)
 			}
 		}
 	}

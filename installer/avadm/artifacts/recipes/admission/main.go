@@ -115,10 +115,10 @@ func handler(asked policy) http.Handler {
 			return
 		}
 		answer := &response{UID: given.Request.UID, Allowed: true}
-		if said := asked.judge(*given.Request); said != nil {
-			answer.Allowed, answer.Status = false, said
+		if refusal := asked.judge(*given.Request); refusal != nil {
+			answer.Allowed, answer.Status = false, refusal
 			log.Printf("refused %s: %s of %s: %s", given.Request.UserInfo.Username, given.Request.Operation,
-				given.Request.Resource.Resource, said.Message)
+				given.Request.Resource.Resource, refusal.Message)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(review{"AdmissionReview", "admission.k8s.io/v1beta1", nil, answer}); err != nil {

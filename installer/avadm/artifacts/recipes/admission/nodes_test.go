@@ -72,12 +72,12 @@ func TestNodesAreMarkedByAdministratorsAlone(t *testing.T) {
 		}
 		// What 1.9 gives as the old object has the new metadata and taints.
 		r.OldObject = r.Object
-		said := ""
+		refusal := ""
 		if refused := asked.judge(r); refused != nil {
-			said = refused.Message
+			refusal = refused.Message
 		}
-		if (said == "") != (c.word == "") || !strings.Contains(said, c.word) {
-			t.Errorf("%s %s %s %s (before: %s): %q, wanted %q", c.who.Username, c.operation, c.part, c.now, c.before, said, c.word)
+		if (refusal == "") != (c.word == "") || !strings.Contains(refusal, c.word) {
+			t.Errorf("%s %s %s %s (before: %s): %q, wanted %q", c.who.Username, c.operation, c.part, c.now, c.before, refusal, c.word)
 		}
 	}
 }

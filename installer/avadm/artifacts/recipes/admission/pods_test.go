@@ -40,12 +40,12 @@ func TestNoPodChoosesItsAddress(t *testing.T) {
 	} {
 		for _, operation := range []string{"CREATE", "UPDATE"} {
 			r := request{Resource: resource{"pods"}, Operation: operation, UserInfo: c.who, Object: json.RawMessage(c.now)}
-			said := ""
+			refusal := ""
 			if refused := (policy{}).judge(r); refused != nil {
-				said = refused.Message
+				refusal = refused.Message
 			}
-			if (said == "") != (c.word == "") || !strings.Contains(said, c.word) {
-				t.Errorf("%s %s %s: %q, expected %q", c.who.Username, operation, c.now, said, c.word)
+			if (refusal == "") != (c.word == "") || !strings.Contains(refusal, c.word) {
+				t.Errorf("%s %s %s: %q, expected %q", c.who.Username, operation, c.now, refusal, c.word)
 			}
 		}
 	}

@@ -123,12 +123,12 @@ func TestVolumes(t *testing.T) {
 			}
 			return c.before != "", decode(json.RawMessage(c.before), into)
 		}
-		said := ""
+		refusal := ""
 		if refused := p.judge(r); refused != nil {
-			said = refused.Message
+			refusal = refused.Message
 		}
-		if (said == "") != (c.word == "") || !strings.Contains(said, c.word) {
-			t.Errorf("%s %s %s (there: %s): %q, wanted %q", c.who.Username, c.what, c.now, c.before, said, c.word)
+		if (refusal == "") != (c.word == "") || !strings.Contains(refusal, c.word) {
+			t.Errorf("%s %s %s (there: %s): %q, wanted %q", c.who.Username, c.what, c.now, c.before, refusal, c.word)
 		}
 	}
 }
@@ -136,9 +136,9 @@ func TestVolumes(t *testing.T) {
 func TestAllVolumesAtOnceAreNotRemoved(t *testing.T) {
 	one := user{"avadm:volumes:w1", []string{"avadm:volumes"}}
 	for _, name := range []string{"", "../namespaces/team", "a/b"} {
-		said := site().judge(request{Resource: resource{"persistentvolumes"}, Operation: "DELETE", UserInfo: one, Name: name})
-		if said == nil || !strings.Contains(said.Message, "one by one") {
-			t.Errorf("%q: %v", name, said)
+		refusal := site().judge(request{Resource: resource{"persistentvolumes"}, Operation: "DELETE", UserInfo: one, Name: name})
+		if refusal == nil || !strings.Contains(refusal.Message, "one by one") {
+			t.Errorf("%q: %v", name, refusal)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // ava-init is the first process of a user's container: it starts the command, passes signals on to the command's whole
 // process group, and reaps what is orphaned to it.
 //
-// Once it was told to end it stays until no process of that group is left: a shell ends at the signal, and the program
+// Once it got SIGTERM it stays until no process of that group is left: a shell ends at the signal, and the program
 // that it started continues to save. Kubernetes kills what is left at the end of the grace period. A command that ends by
 // itself ends the container at once, whatever it left running. A filter behind a program (`train.py | tee log`) is not
 // asked to end before its writers have: it would take the output of what is being saved with it.
@@ -125,7 +125,7 @@ func start(argv []string) (int, error) {
 
 // watch returns the exit status of the command, once the container may end.
 func watch(main int, signals <-chan os.Signal) int {
-	told, ended, status := false, false, 0
+	asked, ended, status := false, false, 0
 	var filters map[int]bool
 	tick := time.NewTicker(period)
 	tick.Stop()
@@ -144,7 +144,7 @@ func watch(main int, signals <-chan os.Signal) int {
 				tick.Reset(period)
 			}
 		}
-		if ended && (!told || syscall.Kill(-main, 0) == syscall.ESRCH) {
+		if ended && (!asked || syscall.Kill(-main, 0) == syscall.ESRCH) {
 			return status
 		}
 		select {
@@ -159,7 +159,7 @@ func watch(main int, signals <-chan os.Signal) int {
 				continue
 			}
 			if endings[s] {
-				told = true
+				asked = true
 				filters = end(main, number)
 				tick.Reset(period)
 				continue
@@ -185,7 +185,7 @@ func unstartable(err error) int {
 	return 126
 }
 
-// cause returns the innermost error: what the system said.
+// cause returns the innermost error: what the system reported.
 func cause(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner

@@ -32,7 +32,7 @@ type gpus struct {
 
 	lock   sync.Mutex
 	cards  map[string]gpu    // by bus
-	xids   map[string]string // what the kernel said, by bus
+	xids   map[string]string // what the kernel reported, by bus
 	unseen map[string]bool   // cards that nvidia-smi left out when it last listed any, by bus
 	silent int               // nvidia-smi's failures in a row
 }
@@ -67,16 +67,16 @@ func present(proc string) map[string]gpu {
 		if err != nil {
 			continue
 		}
-		told := map[string]string{}
+		fields := map[string]string{}
 		for _, parts := range field.FindAllStringSubmatch(string(text), -1) {
-			told[parts[1]] = parts[2]
+			fields[parts[1]] = parts[2]
 		}
-		minor, err := strconv.Atoi(told["Device Minor"])
+		minor, err := strconv.Atoi(fields["Device Minor"])
 		bus := normal(filepath.Base(filepath.Dir(path)))
 		if err != nil || bus == "" {
 			continue
 		}
-		uuid := told["GPU UUID"]
+		uuid := fields["GPU UUID"]
 		if strings.Contains(uuid, "?") { // until somebody has used the card
 			uuid = ""
 		}
@@ -128,13 +128,13 @@ func (g *gpus) look(answered map[string]string, asked bool) {
 		was := card.ill
 		card.ill = g.illness(card, there, lack)
 		if card.ill != was {
-			g.say("GPU %d (%s, %s): %s", card.minor, card.uuid, bus, told(card.ill))
+			g.say("GPU %d (%s, %s): %s", card.minor, card.uuid, bus, describe(card.ill))
 		}
 		g.cards[bus] = card
 	}
 }
 
-func told(ill string) string {
+func describe(ill string) string {
 	if ill == "" {
 		return "healthy"
 	}
@@ -163,7 +163,7 @@ func (g *gpus) illness(card gpu, there map[string]gpu, lack string) string {
 	return ""
 }
 
-// failed notes what the kernel said of a card; it stays until the kernel's log is cleared and the plug-in started again.
+// failed notes what the kernel reported of a card; it stays until the kernel's log is cleared and the plug-in started again.
 func (g *gpus) failed(bus, xid string) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
@@ -219,7 +219,7 @@ func (g *gpus) devices(ids []string) ([]node, error) {
 			return nil, failed(statusNotFound, "there is no GPU %s", id)
 		}
 		if card := known[at]; card.ill != "" || !device(g.card(card.minor)) {
-			return nil, failed(statusPrecondition, "GPU %s: %s", id, told(card.ill))
+			return nil, failed(statusPrecondition, "GPU %s: %s", id, describe(card.ill))
 		}
 		names = append(names, filepath.Base(g.card(known[at].minor)))
 	}

@@ -66,7 +66,7 @@ func TestACardThatNobodyHasUsedHasItsNameFromNvidiaSmi(t *testing.T) {
 	information(t, g.place, "0000:06:00.0", "GPU-????????-????-????-????-????????????", 0)
 	g.look(nil, true)
 	if known := g.known(); len(known) != 1 || known[0].uuid != "GPU-1" {
-		t.Fatal("a card without a name was told", known)
+		t.Fatal("a card without a name was reported", known)
 	}
 	g.look(listing(both), true)
 	if known := g.known(); len(known) != 2 || known[0].uuid != "GPU-0" {
@@ -93,9 +93,9 @@ func TestWhatANodeLacksIsToldAndComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.look(nil, false)
-			said := strings.NewReplacer(g.place.dev+"/", "", g.place.driver+"/bin/", "").Replace(ills(g))
-			if !strings.HasPrefix(said, c.wanted) {
-				t.Fatalf("%q, wanted %q", said, c.wanted)
+			reply := strings.NewReplacer(g.place.dev+"/", "", g.place.driver+"/bin/", "").Replace(ills(g))
+			if !strings.HasPrefix(reply, c.wanted) {
+				t.Fatalf("%q, wanted %q", reply, c.wanted)
 			}
 			if _, err := g.devices([]string{"GPU-1"}); err == nil {
 				t.Fatal("it was handed out")
@@ -146,8 +146,8 @@ func TestExactlyTheCardsThatWereAskedForAreHandedOut(t *testing.T) {
 	for _, one := range found {
 		names = append(names, one.inside)
 	}
-	if said := strings.Join(names, " "); said != "/dev/nvidia1 /dev/nvidiactl /dev/nvidia-uvm /dev/nvidia-uvm-tools" {
-		t.Fatal(said)
+	if reply := strings.Join(names, " "); reply != "/dev/nvidia1 /dev/nvidiactl /dev/nvidia-uvm /dev/nvidia-uvm-tools" {
+		t.Fatal(reply)
 	}
 	for _, ids := range [][]string{nil, {"GPU-2"}, {"all"}, {"GPU-0", "GPU-2"}} {
 		if _, err := g.devices(ids); err == nil {

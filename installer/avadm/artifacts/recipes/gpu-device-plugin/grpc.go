@@ -125,12 +125,12 @@ func invoke(ctx context.Context, socket, method string, request message) (messag
 		return nil, err
 	}
 	// An error without an answer has them among the headers.
-	told := answered.Trailer
-	if told.Get("Grpc-Status") == "" {
-		told = answered.Header
+	trailer := answered.Trailer
+	if trailer.Get("Grpc-Status") == "" {
+		trailer = answered.Header
 	}
-	if code, err := strconv.Atoi(told.Get("Grpc-Status")); err != nil || code != statusOK {
-		return nil, &status{code, fmt.Sprintf("%s: %s %s", method, answered.Status, told.Get("Grpc-Message"))}
+	if code, err := strconv.Atoi(trailer.Get("Grpc-Status")); err != nil || code != statusOK {
+		return nil, &status{code, fmt.Sprintf("%s: %s %s", method, answered.Status, trailer.Get("Grpc-Message"))}
 	}
 	return readFrame(bytes.NewReader(body))
 }

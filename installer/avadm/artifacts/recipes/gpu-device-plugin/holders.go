@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// checkpoint is the file in which kubelet keeps which pod has which devices, in its folder of plug-ins. Nobody else knows it
+// checkpoint is the file in which kubelet keeps which pod has which devices, in its folder of plug-ins. No one else knows it
 // before the API podresources of Kubernetes 1.13.
 const checkpoint = "kubelet_internal_checkpoint"
 
@@ -41,7 +41,7 @@ func entries(text []byte) ([]entry, error) {
 }
 
 // exposition returns in Prometheus' text format which pod has which GPU; kubelet forgets pods that have ended only when it
-// gives out the next GPU, so whoever reads this must know which pods there are.
+// gives out the next GPU, so anyone who reads this must know which pods there are.
 func exposition(known []gpu, given []entry, resource string) string {
 	minors := map[string]int{}
 	for _, card := range known {
@@ -76,7 +76,7 @@ func holders(o options, g *gpus, say func(string, ...any)) {
 			}
 		}
 		if now := fmt.Sprint(err); err != nil && now != quiet {
-			say("which pod has which GPU is not told: %v", err)
+			say("which pod has which GPU is unknown: %v", err)
 			quiet = now
 		} else if err == nil {
 			quiet = ""

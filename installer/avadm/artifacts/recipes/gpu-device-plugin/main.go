@@ -99,7 +99,7 @@ func main() {
 			}
 		}
 	}()
-	<-first // before anything is told to kubelet
+	<-first // before anything is reported to kubelet
 	if o.holders != "" {
 		go holders(o, g, say)
 	}

@@ -15,7 +15,7 @@ const (
 
 // An api is one version of the device plug-in API: Kubernetes 1.8 and 1.9 know the first, 1.10 and newer the second.
 type api struct {
-	version  string // as kubelet wants it told
+	version  string // as kubelet wants it last
 	service  string // of the plug-in
 	register string // method of kubelet
 }
@@ -52,13 +52,13 @@ func nothing(_ context.Context, _ message, send func(message) error) error { ret
 
 // listAndWatch tells of the GPUs, again whenever one fails or recovers, until kubelet goes.
 func (p *plug) listAndWatch(ctx context.Context, _ message, send func(message) error) error {
-	var told message
+	var last message
 	for first := true; ; first = false {
-		if now := listed(p.gpus.known(), p.slots); first || !slices.Equal(now, told) {
+		if now := listed(p.gpus.known(), p.slots); first || !slices.Equal(now, last) {
 			if err := send(now); err != nil {
 				return err
 			}
-			told = now
+			last = now
 		}
 		select {
 		case <-ctx.Done():

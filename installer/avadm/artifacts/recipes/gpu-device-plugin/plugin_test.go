@@ -19,15 +19,15 @@ func kubelet(t *testing.T, folder string, knows ...api) (registered chan []strin
 	calls := map[string]call{}
 	for _, a := range knows {
 		calls[a.register] = func(_ context.Context, request message, send func(message) error) error {
-			var told []string
+			var messages []string
 			for field := 1; field <= 3; field++ {
 				values, err := request.texts(field)
 				if err != nil {
 					return err
 				}
-				told = append(told, values...)
+				messages = append(messages, values...)
 			}
-			registered <- told
+			registered <- messages
 			return send(nil)
 		}
 	}
@@ -60,8 +60,8 @@ func TestItRegistersInTheVersionThatKubeletKnowsAndAgainWhenItWasStartedAnew(t *
 			registered, stop := kubelet(t, o.folder, a)
 			over := make(chan error, 1)
 			go func() { over <- offer(o, p) }()
-			if told := fmt.Sprint(<-registered); told != fmt.Sprint([]string{a.version, "nvidia.sock", "nvidia.com/gpu"}) {
-				t.Fatal(told)
+			if messages := fmt.Sprint(<-registered); messages != fmt.Sprint([]string{a.version, "nvidia.sock", "nvidia.com/gpu"}) {
+				t.Fatal(messages)
 			}
 			stop() // its socket goes with it
 			if err := <-over; err == nil || !strings.Contains(err.Error(), "started again") {
@@ -151,18 +151,18 @@ func TestEachVersionAllocatesInItsOwnShape(t *testing.T) {
 
 func TestKubeletIsToldWheneverACardFails(t *testing.T) {
 	p, _ := plugged(t)
-	told := make(chan string)
+	messages := make(chan string)
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {
-		over <- p.listAndWatch(ctx, nil, func(m message) error { told <- string(m); return nil })
+		over <- p.listAndWatch(ctx, nil, func(m message) error { messages <- string(m); return nil })
 	}()
-	if first := <-told; strings.Count(first, "\aHealthy") != 2 {
+	if first := <-messages; strings.Count(first, "\aHealthy") != 2 {
 		t.Fatalf("%q", first)
 	}
 	p.gpus.failed("0000:06:00", "Xid 48")
 	p.gpus.look(nil, false)
-	if then := <-told; strings.Count(then, "\tUnhealthy") != 1 || strings.Count(then, "\aHealthy") != 1 {
+	if then := <-messages; strings.Count(then, "\tUnhealthy") != 1 || strings.Count(then, "\aHealthy") != 1 {
 		t.Fatalf("%q", then)
 	}
 	stop()

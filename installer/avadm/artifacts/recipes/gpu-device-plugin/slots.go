@@ -21,7 +21,7 @@ func shares(uuid string, slots int) []string {
 }
 
 // whole returns the cards of what kubelet hands out. kubelet chooses slots by chance, so two of them may be of one card or
-// of two: a container gets one at most, or nobody could say what it has.
+// of two: a container gets one at most, or no one could say what it has.
 func whole(ids []string, slots int) ([]string, error) {
 	if slots == 1 {
 		return ids, nil

@@ -14,7 +14,7 @@ type smi struct {
 	answers chan string // nil while nothing is asked
 }
 
-// news asks when it is time and never waits; asked says that a question has ended, with what it said or, after too long, "".
+// news asks when it is time and never waits; asked says that a question has ended, with what it reported or, after too long, "".
 func (s *smi) news(now time.Time) (answer string, asked bool) {
 	if s.answers == nil && now.Sub(s.asked) >= s.every {
 		s.asked, s.answers = now, make(chan string, 1)

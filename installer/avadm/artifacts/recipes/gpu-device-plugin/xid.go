@@ -13,7 +13,7 @@ import (
 
 // The driver writes "NVRM: Xid (PCI:0000:06:00): 79, …" into the kernel's log. A record of /dev/kmsg is
 // "PRIORITY,NUMBER,TIME,FLAGS;TEXT"; what programs write there themselves has another facility than the kernel's 0, so that
-// nobody can call a card broken, and the text must begin so: names of processes come later in it.
+// no one can call a card broken, and the text must begin so: names of processes come later in it.
 var xidRecord = regexp.MustCompile(`^(\d+),[^;]*;NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d+)`)
 
 // xid returns bus and number of a record, ok where the driver wrote it.

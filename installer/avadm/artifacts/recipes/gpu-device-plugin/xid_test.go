@@ -29,8 +29,8 @@ func TestTheLogIsFollowed(t *testing.T) {
 	write(t, path, "3,1,1,-;old\n3,2,1,-;ha")
 	seen := make(chan string, 9)
 	go follow(path, time.Millisecond, func(record []byte) { seen <- string(record) }, t.Logf)
-	if said := <-seen; said != "3,1,1,-;old" {
-		t.Fatal(said)
+	if reply := <-seen; reply != "3,1,1,-;old" {
+		t.Fatal(reply)
 	}
 	log, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -40,8 +40,8 @@ func TestTheLogIsFollowed(t *testing.T) {
 	if _, err := log.WriteString("lf\n"); err != nil {
 		t.Fatal(err)
 	}
-	if said := <-seen; said != "3,2,1,-;half" {
-		t.Fatal(said)
+	if reply := <-seen; reply != "3,2,1,-;half" {
+		t.Fatal(reply)
 	}
 }
 

@@ -1,4 +1,4 @@
-// pause holds a pod's namespaces: it sleeps until it is told to end, and reaps what is orphaned to it.
+// pause holds a pod's namespaces: it sleeps until SIGTERM, and reaps what is orphaned to it.
 package main
 
 import (

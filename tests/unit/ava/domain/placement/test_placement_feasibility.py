@@ -1,4 +1,4 @@
-"""What never fits is refused at submit, what is not proven is not; what is free is told; the cluster is chosen."""
+"""What never fits is refused at submit, what is not proven is not; what is free is reported; the cluster is chosen."""
 
 from __future__ import annotations
 
@@ -127,9 +127,7 @@ def test_the_room_is_bounded_and_survives_being_written_down() -> None:
     assert rooms({"scheduler:two": {"room": {**detail, "cluster": "two"}}}) == {
         "two": many.model_copy(update={"cluster": "two"})
     }
-    assert infeasible_reasons(spec((1, 1), node="n0299"), many, "gpu") == [], (
-        "a node that is not told may be there"
-    )
+    assert infeasible_reasons(spec((1, 1), node="n0299"), many, "gpu") == [], "an unreported node may exist"
 
 
 def test_signs_that_cannot_be_read_are_left_out() -> None:

@@ -23,7 +23,7 @@ def spec(*gpus: int) -> Spec:
     return Spec(image="i", roles=roles)
 
 
-def test_nobody_gets_a_slot_who_did_not_choose_a_queue_of_slots() -> None:
+def test_no_one_gets_a_slot_who_did_not_choose_a_queue_of_slots() -> None:
     assert pool_for(True, None, [SHARED, WHOLE]) == "whole", "although the other is first by name"
     assert pool_for(True, None, [SHARED]) == "gpu", "the default pool, of whole cards"
     assert pool_for(True, "a-shared", [SHARED, WHOLE]) == "a-shared"

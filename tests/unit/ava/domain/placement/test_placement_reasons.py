@@ -9,7 +9,7 @@ from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import GIB, POOLS, gang, node, pod
 
 
-def test_each_cause_is_told_once_with_the_number_of_nodes() -> None:
+def test_each_cause_is_reported_once_with_the_number_of_nodes() -> None:
     nodes = [
         *(node(f"n{i}", 4) for i in range(3)),
         node("tainted", 8, taints=(Taint("keep"),)),
@@ -31,26 +31,26 @@ def test_each_cause_is_told_once_with_the_number_of_nodes() -> None:
     assert all(p.where == "pool gpu, worker" and p.found and p.wanted and p.remedy for p in problems)
 
 
-def test_of_a_named_node_only_what_it_lacks_is_told() -> None:
+def test_of_a_named_node_only_what_it_lacks_is_reported() -> None:
     cluster = Cluster(POOLS, [node("a", 4), node("b", 8)], [pod("x", 3, node="a")])
     (p,) = explain(cluster, Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", node="a")),)))
     assert p.what == "1 node: GPU 1 free at most, 2 wanted."
 
 
-def test_a_named_node_that_is_not_there_is_told() -> None:
+def test_a_named_node_that_is_not_there_is_reported() -> None:
     (p,) = explain(
         Cluster(POOLS, [node("a", 4)]), Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", node="z")),))
     )
     assert (p.code, p.found, p.wanted) == ("nodes-node", "a", "z")
 
 
-def test_the_models_that_there_are_are_told() -> None:
+def test_the_models_that_there_are_are_reported() -> None:
     cluster = Cluster(POOLS, [node("a", 4, model="P40"), node("b", 4, model="V100")])
     (p,) = explain(cluster, Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", model="A100")),)))
     assert (p.code, p.found, p.wanted) == ("nodes-model", "P40, V100", "A100")
 
 
-def test_a_gang_is_told_how_many_of_each_kind_fit() -> None:
+def test_a_gang_is_reported_how_many_of_each_kind_fit() -> None:
     cluster = Cluster(POOLS, [node("a", 3)])
     problems = explain(cluster, gang("g", 4))
     assert problems[-1].code == "gang"
@@ -60,7 +60,7 @@ def test_a_gang_is_told_how_many_of_each_kind_fit() -> None:
     )
 
 
-def test_what_is_kept_for_an_earlier_run_is_said_to_be_the_reason() -> None:
+def test_what_is_kept_for_an_earlier_run_is_reported_to_be_the_reason() -> None:
     cluster = Cluster(POOLS, [node("a", 4)])
     cluster.hold("a", Resources(4))
     (p,) = explain(cluster, Gang("g", (pod("p", 1),)))
@@ -91,13 +91,13 @@ def test_memory_labels_ports_and_full_nodes() -> None:
     assert (p.code, p.wanted) == ("nodes-selector", "rack=b")
 
 
-def test_many_nodes_are_not_told_by_name() -> None:
+def test_many_nodes_are_not_reported_by_name() -> None:
     cluster = Cluster(POOLS, [node(f"n{i:03}", 4) for i in range(256)])
     (p,) = explain(cluster, Gang("g", (pod("p", 1, where=PlacementConstraints("gpu", node="z")),)))
     assert p.found == "n000, n001, n002, n003, n004 and 251 more"
 
 
-def test_a_workbench_whose_disk_s_node_is_gone_is_told_so() -> None:
+def test_a_workbench_whose_disk_s_node_is_gone_is_informed() -> None:
     there = PlacementConstraints("gpu", node="z", disk=True)
     (p,) = explain(Cluster(POOLS, [node("a", 4)]), Gang("g", (pod("p", where=there),)))
     assert (p.code, p.found, p.wanted) == ("disk-node-gone", "a", "z")
@@ -105,14 +105,14 @@ def test_a_workbench_whose_disk_s_node_is_gone_is_told_so() -> None:
     assert "make it again" in p.remedy
 
 
-def test_of_the_node_with_its_disk_only_what_it_lacks_is_told() -> None:
+def test_of_the_node_with_its_disk_only_what_it_lacks_is_reported() -> None:
     cluster = Cluster(POOLS, [node("a", 4), node("b", 8)], [pod("x", 3, node="a")])
     (p,) = explain(cluster, Gang("g", (pod("p", 2, where=PlacementConstraints("gpu", node="a", disk=True)),)))
     assert p.code == "nodes-gpu"
     assert p.what.endswith("The workbench's disk is on a, so that it can run nowhere else.")
 
 
-def test_too_little_disk_is_told_with_the_most_that_is_left() -> None:
+def test_too_little_disk_is_reported_with_the_most_that_is_left() -> None:
     cluster = Cluster(
         POOLS, [node("a", 4, disk=9 * GIB), node("b", 4)], [pod("x", 1, node="a", disk=3 * GIB)]
     )

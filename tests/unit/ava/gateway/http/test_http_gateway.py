@@ -77,7 +77,7 @@ def jupyter(room: list[Room]) -> web.Application:
             if message.data == "close":
                 await it.close(code=4001)
             elif message.type is aiohttp.WSMsgType.TEXT:
-                await it.send_str(f"said {message.data}")
+                await it.send_str(f"echo {message.data}")
             else:
                 await it.send_bytes(message.data[::-1])
         return it
@@ -189,7 +189,7 @@ def test_a_workbench_sets_no_cookie_of_the_gates_and_none_for_other_names() -> N
     asyncio.run(go())
 
 
-def test_nobody_and_strangers_do_not_get_in() -> None:
+def test_no_one_and_strangers_do_not_get_in() -> None:
     async def go() -> None:
         async with room() as here:
             for cookie in ("", "bad", "good; __Host-ava-bench=bad"):
@@ -283,7 +283,7 @@ def test_a_websocket_passes_both_ways_with_its_protocol_and_its_close() -> None:
         ):
             assert socket.protocol == "v1.kernel.websocket.jupyter.org"
             await socket.send_str("hello")
-            assert (await socket.receive()).data == "said hello"
+            assert (await socket.receive()).data == "echo hello"
             await socket.send_bytes(b"\0" * 2**20 + b"1")
             assert (await socket.receive()).data == b"1" + b"\0" * 2**20
             await socket.send_str("close")
@@ -315,7 +315,7 @@ def test_what_is_open_is_cut_when_the_session_ends_and_the_rest_goes_on() -> Non
                     rest = b""
                 assert rest == b"", "the download has ended"
                 await other.send_str("still")
-                assert (await other.receive(timeout=5)).data == "said still"
+                assert (await other.receive(timeout=5)).data == "echo still"
                 assert len(here.gate.open) == 1
             status, _, _ = await here.ask()
             assert status == 403
@@ -323,7 +323,7 @@ def test_what_is_open_is_cut_when_the_session_ends_and_the_rest_goes_on() -> Non
     asyncio.run(go())
 
 
-def test_an_api_that_does_not_answer_lets_nobody_in_and_cuts_what_is_open_after_a_while() -> None:
+def test_an_api_that_does_not_answer_lets_no_one_in_and_cuts_what_is_open_after_a_while() -> None:
     async def go() -> None:
         async with (
             room(deaf=0.5) as here,
@@ -333,14 +333,14 @@ def test_an_api_that_does_not_answer_lets_nobody_in_and_cuts_what_is_open_after_
             status, headers, _ = await here.ask()
             assert (status, headers["Cache-Control"]) == (503, "no-store")
             await socket.send_str("still")
-            assert (await socket.receive(timeout=5)).data == "said still"
+            assert (await socket.receive(timeout=5)).data == "echo still"
             await socket.receive(timeout=5)
             assert socket.close_code == aiohttp.WSCloseCode.POLICY_VIOLATION
 
     asyncio.run(go())
 
 
-def test_a_workbench_that_does_not_run_or_not_answer_is_said_so() -> None:
+def test_a_workbench_that_does_not_run_or_not_answer_is_reported() -> None:
     async def go() -> None:
         async with room() as here:
             here.status = 409
@@ -419,7 +419,7 @@ def test_unfinished_messages_cut_the_socket_that_holds_most_and_no_other() -> No
             here.good.add("other")
             other = await here.browser.ws_connect(f"{here.url}/socket", headers=here.headers("other"))
             await other.send_str("first")
-            assert (await other.receive(timeout=5)).data == "said first"
+            assert (await other.receive(timeout=5)).data == "echo first"
             hostile = [
                 await here.browser.ws_connect(f"{here.url}/socket", headers=here.headers()) for _ in range(4)
             ]
@@ -439,7 +439,7 @@ def test_unfinished_messages_cut_the_socket_that_holds_most_and_no_other() -> No
             assert here.gate.budget.held <= here.gate.budget.most
             assert here.gate.budget.cut in (1, 2)
             await other.send_str("still")
-            assert (await other.receive(timeout=5)).data == "said still"
+            assert (await other.receive(timeout=5)).data == "echo still"
             for one in hostile:
                 one._response.close()
 

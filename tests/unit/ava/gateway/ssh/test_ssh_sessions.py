@@ -36,7 +36,7 @@ def test_names_of_services_tell_which_workbench_it_is() -> None:
     assert sessions.workbenches(names, names.__getitem__) == ["d1", "d2"]
 
 
-def test_while_names_cannot_be_asked_for_nothing_is_told_rather_than_too_little() -> None:
+def test_while_names_cannot_be_asked_for_nothing_is_reported_rather_than_too_little() -> None:
     def away(address: str) -> str:
         raise OSError("no answer")
 

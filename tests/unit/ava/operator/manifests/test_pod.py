@@ -67,8 +67,8 @@ def test_variables_are_kept_once_for_a_run_and_not_in_each_pod():
 
 
 def test_home_and_user_are_the_users_where_they_set_them():
-    def env(**said):
-        return {e["name"]: e["value"] for e in main(pod(place({"env": said}), PodDefaults()))["env"]}
+    def env(**variables):
+        return {e["name"]: e["value"] for e in main(pod(place({"env": variables}), PodDefaults()))["env"]}
 
     assert (env()["HOME"], env()["USER"]) == ("/home/ann", "ann")
     assert (env(HOME="/data/x", USER="me")["HOME"], env(HOME="/data/x", USER="me")["USER"]) == (

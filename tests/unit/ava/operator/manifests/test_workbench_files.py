@@ -42,7 +42,7 @@ def until(path: Path, seconds: float = 20) -> str:
     return path.read_text()
 
 
-def test_log_ins_have_the_containers_variables_whatever_is_in_them(tmp_path: Path) -> None:
+def test_logins_have_the_containers_variables_whatever_is_in_them(tmp_path: Path) -> None:
     start, env = script(
         tmp_path, sshd='cat "$4" > $OUT/config.new; mv $OUT/config.new $OUT/config; exec sleep 60'
     )
@@ -67,7 +67,7 @@ def test_a_bashrc_that_prints_breaks_no_copy(tmp_path: Path) -> None:
     """scp -O, rsync and git run a command by the user's shell, whose output is theirs alone."""
     (tmp_path / ".bashrc").write_text("echo noise\n")
 
-    def said(**more: str) -> str:
+    def output(**more: str) -> str:
         env = {"HOME": str(tmp_path), "SSH_CLIENT": "192.0.2.1 50000 22", **more}
         argv = ["/bin/bash", "-c", "echo data"]
         return subprocess.run(
@@ -75,10 +75,10 @@ def test_a_bashrc_that_prints_breaks_no_copy(tmp_path: Path) -> None:
         ).stdout
 
     level = dict(word.split("=") for word in START.partition('print "SetEnv ')[2].partition('"')[0].split())
-    assert said(**level) == "data\n"
+    assert output(**level) == "data\n"
 
 
-def test_jupyter_comes_again_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_jupyter_comes_again_and_ends_when_it_is_reported_to(tmp_path: Path) -> None:
     start, env = script(
         tmp_path, jupyter='echo "$@" >> $OUT/started; [ $(wc -l < $OUT/started) -gt 1 ] && exec sleep 60'
     )

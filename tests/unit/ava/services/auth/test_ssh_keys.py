@@ -68,7 +68,7 @@ def test_every_kind_is_stored_as_it_is(tmp_path: Path, kind: str, bits: str) -> 
         ("", "This is no public key."),
     ],
 )
-def test_what_is_no_key_is_told(text: str, what: str) -> None:
+def test_what_is_no_key_is_reported(text: str, what: str) -> None:
     with pytest.raises(ApiError) as caught:
         ssh_keys.public(text)
     assert caught.value.problems[0].what == what

@@ -7,4 +7,4 @@ PRECONDITIONS: Check = pre
 CHECKS: tuple[Check, ...] = (hit, change, evict, worker, master)
 BESIDE: tuple[tuple[Check, ...], ...] = ((change,), (evict,), (worker,), (master,))
 """Checks that other suites' may be made beside: they judge what is read, the loosest of limits in time, and counters of the cache
-that nobody else uses. One after another: what one caches another evicts."""
+that no one else uses. One after another: what one caches another evicts."""

@@ -16,7 +16,7 @@ _FILLED = 0.8
 
 
 def run(ctx: Context) -> Outcome:
-    """For each under store and size: files that nobody has read, read twice, several times over."""
+    """For each under store and size: files that no one has read, read twice, several times over."""
     cache, metrics = Cache(ctx), []
     every: list[str] = []
     shares, misses, large = [], [], []

@@ -1,4 +1,4 @@
-"""K-DNS: pods resolve the cluster's names and the site's, and are told which do not exist."""
+"""K-DNS: pods resolve names of the cluster and the site, and get NXDOMAIN for names that do not exist."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def run(ctx: Context) -> Outcome:
         "headless": ("nodes whose pod gets all addresses of a headless service", "可解析无头服务的节点比例"),
         "site": ("nodes whose pod resolves a site node's name", "可解析站点节点名的节点比例"),
         "absent": (
-            "nodes whose pod is told that a cluster name does not exist",
+            "nodes whose pod gets NXDOMAIN for an unknown cluster name",
             "集群内不存在的域名返回 NXDOMAIN",
         ),
         "absent-site": (
-            "nodes whose pod is told that a site name does not exist",
+            "nodes whose pod gets NXDOMAIN for an unknown site name",
             "站点内不存在的域名返回 NXDOMAIN",
         ),
     }

@@ -19,7 +19,7 @@ def run(ctx: Context) -> Outcome:
     cluster = Cluster(ctx)
     kube, many = cluster.kube, int(ctx.params["requests"])
     if not kube.outside:
-        return cluster.nobody_outside("Ask from another machine: curl -H 'Host: …' at the address.")
+        return cluster.no_outside_client("Ask from another machine: curl -H 'Host: …' at the address.")
     up = cluster.echo()
     cluster.streamers()
     host, url = f"avadm-accept.{kube.domain}", f"http://{kube.ingress}/"

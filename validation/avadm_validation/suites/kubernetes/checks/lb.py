@@ -25,7 +25,7 @@ def run(ctx: Context) -> Outcome:
     cluster = Cluster(ctx)
     kube, many = cluster.kube, int(ctx.params["sessions"])
     if not kube.outside:
-        return cluster.nobody_outside("Ask from another machine: nc ADDRESS 22.")
+        return cluster.no_outside_client("Ask from another machine: nc ADDRESS 22.")
     cluster.streamers()
     ports = [{"port": SSH, "targetPort": o.STREAM_PORTS["tcp"]}]
     cluster.apply(o.service("outside", selector=o.STREAM, ports=ports, type="LoadBalancer"))
@@ -38,7 +38,7 @@ def run(ctx: Context) -> Outcome:
     ctx.step("a service gets its address")
     cluster.wait(lambda: bool(address()), float(ctx.params["open_s"]))
     service = cluster.ctl(f"{get} -o json", "service")
-    to = {"kind": "tcp", "address": address() or "0.0.0.0", "port": SSH}  # noqa: S104  nobody answers there
+    to = {"kind": "tcp", "address": address() or "0.0.0.0", "port": SSH}  # noqa: S104  no server answers there
 
     def connected(word: str) -> bool:
         return f'"connected": {word}' in cluster.outside_quietly(

@@ -29,7 +29,7 @@ WORDS = {
     "over-memory": f"exceeded quota: {NAME}|requests.memory",
     "says-nothing": f"failed quota: {NAME}|must specify",
 }
-NOBODY = "avadm-accept-nobody"
+NO_SCHEDULER = "avadm-accept-nobody"
 """Scheduler of pods that shall never run: a quota counts what is asked for."""
 
 
@@ -106,4 +106,4 @@ def _quota(name: str, hard: dict[str, str]) -> dict[str, Any]:
 
 def _pod(kube: KubeTarget, name: str, resources: dict[str, Any]) -> dict[str, Any]:
     one = o.container(kube, "asks", ["beat"], resources=resources)
-    return o.pod(o.QUOTA, name, {"app": "quota"}, o.spec([one], schedulerName=NOBODY))
+    return o.pod(o.QUOTA, name, {"app": "quota"}, o.spec([one], schedulerName=NO_SCHEDULER))

@@ -19,7 +19,7 @@ REMEDY = (
 ONE = threading.Lock()
 """The classes' checks run at the same time, and share one pass."""
 ALONE_WORDS = (
-    "; the second pod meanwhile waits, told why, every node is asked for mounts of the volume, and it gets the volume when "
+    "; the second pod meanwhile waits and has an event, every node is asked for mounts, and it gets the volume when "
     "the first pod is gone"
 )
 
@@ -166,7 +166,10 @@ class VolumeCheck:
         return [
             part.metric(
                 "refused",
-                ("a second node's pod waits, and is told why (1 = yes)", "第二节点被拒绝并说明原因"),
+                (
+                    "a second node's pod waits, with the reason in its events (1 = yes)",
+                    "第二节点被拒绝并说明原因",
+                ),
                 "bool",
                 "kube_waits",
                 ["pods", "events"],

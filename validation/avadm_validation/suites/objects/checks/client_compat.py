@@ -56,7 +56,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _ask(store: S3Client, name: str, settings: Mapping[str, str]) -> str:
-    """Run the tool here with these settings and nobody's own; return its raw file. The keys go through standard input."""
+    """Run the tool here with these settings and no one's own; return its raw file. The keys go through standard input."""
     with tempfile.TemporaryDirectory() as folder:
         ca = Path(folder) / "ca.crt"
         ca.write_text(store.target.ca_pem)
@@ -72,7 +72,7 @@ def _ask(store: S3Client, name: str, settings: Mapping[str, str]) -> str:
 
 def tried(job: Mapping[str, Any], settings: Mapping[str, str]) -> str:
     """Return what the tool prints of a job in an environment of these settings alone; MeasureError where it breaks."""
-    nobody = {
+    anonymous = {
         "AWS_CONFIG_FILE": "/dev/null",
         "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
         "AWS_EC2_METADATA_DISABLED": "true",
@@ -84,7 +84,7 @@ def tried(job: Mapping[str, Any], settings: Mapping[str, str]) -> str:
         done = subprocess.run(
             [sys.executable, str(tool)],
             input=json.dumps(job),
-            env={**nobody, **settings},
+            env={**anonymous, **settings},
             capture_output=True,
             text=True,
             timeout=LIMIT_S,

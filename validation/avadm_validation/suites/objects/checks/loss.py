@@ -14,7 +14,7 @@ ID = "A-S3-5"
 TITLE = ("object store: a gateway is lost under load", "对象存储:负载下失去一个网关")
 NEEDS = "gateways"
 MARGIN_S = 30
-"""Seconds after which the gateway starts again by itself, should nobody be left to start it."""
+"""Seconds after which the gateway starts again by itself, should no one be left to start it."""
 
 
 def run(ctx: Context) -> Outcome:

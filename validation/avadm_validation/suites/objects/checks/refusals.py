@@ -1,4 +1,4 @@
-"""A-S3-2: whoever has not the right key is refused, and nothing is served without TLS."""
+"""A-S3-2: anyone who has not the right key is refused, and nothing is served without TLS."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Changer:
                 turn += 1
                 set_default(self._who, self._journal, self._who.groups[turn % 2])
                 self._over.wait(self._gap)
-        except Exception as error:  # told by the check, whose thread this is not
+        except Exception as error:  # reported by the check, whose thread this is not
             self.error = error
 
 

@@ -30,7 +30,7 @@ def run(ctx: Context) -> Outcome:
         _made(ctx, who, other)
         journal = Journal(who.user, who.groups[0])
         ctx.step("look into the folders of two groups at once")
-        # Of whom a group is was said here, by this check; the platform alone knows its number.
+        # Of whom a group is was stated here, by this check; the platform alone knows its number.
         gids = {group: who.user.group(group).gid for group in who.groups}
         _look(ctx, who, journal, FIRST, foreign, gids)
         who.admin.remove_member(who.groups[1], who.name)

@@ -12,7 +12,7 @@ from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.platform import log_readers, platform_client, polling
-from avadm_validation.suites.platform.extract_logs import told
+from avadm_validation.suites.platform.extract_logs import parse_line
 from avadm_validation.suites.platform.journal import Journal
 from avadm_validation.suites.platform.tenant import Tenant, tenant
 from avadm_validation.suites.platform.work import LINES, role, spec
@@ -74,7 +74,7 @@ class Follower:
     def _run(self) -> None:
         try:
             _keep(self._journal, self._way, self._read)
-        except Exception as error:  # told by the check, whose thread this is not
+        except Exception as error:  # reported by the check, whose thread this is not
             self._error = error
 
     def ended(self, seconds: float) -> None:
@@ -94,12 +94,12 @@ def _keep(journal: Journal, way: str, read: Read) -> None:
 
 
 def _note(journal: Journal, way: str, text: str) -> None:
-    if (found := told(text)) is not None:
+    if (found := parse_line(text)) is not None:
         journal.note("line", way=way, n=found[0], said=found[1])
 
 
 def _others(ctx: Context, journal: Journal, run: str, other: Tenant) -> None:
-    """Try to read the log as a user of another group, and as nobody at all."""
+    """Try to read the log as a user of another group, and as no one at all."""
 
     def tried(way: str, read: Read) -> None:
         try:
@@ -142,7 +142,7 @@ def _afterwards(ctx: Context, journal: Journal, run: str) -> None:
 
     def whole() -> bool:
         found[:] = [x.text for x in journal.user.logs(run, tail=1000)]
-        return sum(told(text) is not None for text in found) >= LINES
+        return sum(parse_line(text) is not None for text in found) >= LINES
 
     # Lines reach the store a little later.
     polling.until(whole, float(ctx.params["log_s"]), every=1.0)
@@ -165,7 +165,7 @@ def _outcome(ctx: Context, raw: dict[str, list[str]]) -> Outcome:
     return Outcome(
         method=f"a training that writes {LINES} lines, two a second, each with its time; followed by the API's stream, in a "
         "browser (session cookie, the run's page and the stream that its script asks for) and by `ava logs --follow`; "
-        "tried by a user of another group and by nobody; read again when Kubernetes has no pod of it any more",
+        "tried by a user of another group and without a login; read again when Kubernetes has no pod of it any more",
         metrics=[
             each(
                 "first", ("first line there, by each way", "首行日志到达"), "s", "ava_log_first", LIVE, **more

@@ -23,7 +23,7 @@ def _sweep(admin: Client, seconds: float) -> None:
 
 
 def run(ctx: Context) -> Outcome:
-    """Read the authority's certificate, make an administrator, remove what an earlier run left, ask what can be had."""
+    """Read the authority's certificate, make an administrator, remove what an earlier run left, ask what is available."""
     platform = platform_client.target(ctx)
     ctx.step("log in as an administrator of the run's own")
     try:
@@ -43,7 +43,7 @@ def run(ctx: Context) -> Outcome:
         metrics=[
             metric(
                 "fresh",
-                ("the scheduler has told lately what is free (1 = yes)", "调度器近期已上报空闲资源"),
+                ("the scheduler has recently reported what is free (1 = yes)", "调度器近期已上报空闲资源"),
                 "bool",
                 "cluster",
                 [ctx.sample("equals", {"doc": [offered]}, path="fresh", value="True")],

@@ -24,7 +24,7 @@ TITLE = (
 )
 NEEDS = "gpus"
 KINDS = {
-    "graceful": "a training that ends when it is told to",
+    "graceful": "a training that ends on SIGTERM",
     "deaf": "one that never hears it",
     "hung": "one whose process hangs in a mount that does not answer, which the suite fixes once the platform has named it",
     "dead": "one on a node whose kubelet is dead, which the suite starts again once the platform has given the training up",
@@ -94,7 +94,7 @@ def _fitted(phase: Sequence[HandoverScenario], free: dict[str, int]) -> list[lis
             first = all(x.node != one.node for x in done)
             others = sum(x.lanes for x in group if x.node == one.node and x is not one)
             if lanes:
-                # The first of a node's sets has the cards that nobody waits for, so that the node is full.
+                # The first of a node's sets has the cards that no one waits for, so that the node is full.
                 done.append(one.on(lanes, free[one.node] - lanes - others if first else 0))
         found.append(done)
     return found

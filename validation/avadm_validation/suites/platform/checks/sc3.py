@@ -23,7 +23,7 @@ REMEDY = (
 def run(ctx: Context) -> Outcome:
     """Compare what each container sees of the cards with what kubelet gave it; try to reach the others."""
     try:
-        report = setup.told(ctx)
+        report = setup.results(ctx)
     except setup.TooFullError as error:
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=setup.IDLE)
     if report.simulated:
@@ -66,7 +66,7 @@ def run(ctx: Context) -> Outcome:
                 ("trainings taken that say NVIDIA_VISIBLE_DEVICES=all", "自定义可见 GPU 而未被拒绝的任务"),
                 "runs",
                 "cluster",
-                [ctx.sample("ava_said_all", {"journal": list(report.journal)}, called=setup.SAID_ALL)],
+                [ctx.sample("ava_said_all", {"journal": list(report.journal)}, called=setup.ALL_GPUS)],
             ),
             metric(
                 "neighbour",

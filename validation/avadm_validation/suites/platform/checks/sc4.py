@@ -45,9 +45,9 @@ def run(ctx: Context) -> Outcome:
 
 
 def _over(journal: Journal, run: str) -> bool:
-    """Return whether it has told how its child ended, and something after that; or has ended itself."""
+    """Return whether it has reported how its child ended, and something after that; or has ended itself."""
     if journal.look()[run] in ENDED:
         return True
-    reply = journal.said(run)
+    reply = journal.output(run)
     ends = [i for i, text in enumerate(reply) if text.startswith("child ")]
     return bool(ends) and any(text.startswith("alive ") for text in reply[ends[0] :])

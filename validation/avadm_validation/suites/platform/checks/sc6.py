@@ -18,7 +18,7 @@ REMEDY = "docs/explanation/ava.md; what the container was given: kubectl get pod
 def run(ctx: Context) -> Outcome:
     """Try the attacks of the list from a training and a workbench beside another user's training, each with its control."""
     try:
-        report = setup.told(ctx)
+        report = setup.results(ctx)
     except setup.TooFullError as error:
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=setup.IDLE)
     metrics = evaluate.metrics(ctx, report, ID)

@@ -31,7 +31,7 @@ class TooFullError(Exception):
 
 
 @dataclass
-class Made:
+class PlacedRuns:
     """Runs of one check: which were decided freely, which by a name, which by a model.
 
     Attributes:
@@ -50,7 +50,7 @@ class Made:
 def run(ctx: Context) -> Outcome:
     """Fill a node by name, let the platform choose, name another one, name a model; look where each was put."""
     p = ctx.params
-    made, several = Made(), ""
+    made, several = PlacedRuns(), ""
     with gpus.held("platform"), tenant(ctx, [{"gpu": None, "cpu": None, "memory": None}]) as who:
         journal = Journal(who.user, who.groups[0])
         try:
@@ -65,7 +65,7 @@ def run(ctx: Context) -> Outcome:
     return _outcome(ctx, made, {"journal": [journal.save(ctx)]}, several)
 
 
-def _round(ctx: Context, journal: Journal, made: Made) -> str:
+def _round(ctx: Context, journal: Journal, made: PlacedRuns) -> str:
     """Fill, choose, name; end all. Return what the reader must know of the site's models."""
     path, seen = gpu_inventory.look(ctx, "before")
     first, other = _two(seen)
@@ -87,7 +87,7 @@ def _round(ctx: Context, journal: Journal, made: Made) -> str:
         try:
             made.models.append((path, placed("model", 1, gpu_model=model), model))
         except ApiError:
-            made.models.append((path, "", model))  # nobody gets that model: it is on no node
+            made.models.append((path, "", model))  # no one gets that model: it is on no node
     # What is named is kept to where another node would fit better.
     left = {n: x.free for n, x in gpu_inventory.look(ctx, "named")[1].items() if x.open and x.free}
     if left:
@@ -112,7 +112,7 @@ def _two(seen: Table) -> tuple[str, str]:
     return able[-1], able[0]
 
 
-def _choose(ctx: Context, made: Made, place: Callable[[], str], asks: int) -> None:
+def _choose(ctx: Context, made: PlacedRuns, place: Callable[[], str], asks: int) -> None:
     """Have a run placed that names nothing; it counts where all others' GPUs are the same before and after."""
     path, before = gpu_inventory.look(ctx, "before")
     run = place()
@@ -146,7 +146,7 @@ def _unknown_model(ctx: Context, journal: Journal) -> None:
         return
 
 
-def _outcome(ctx: Context, made: Made, raw: dict[str, list[str]], several: str) -> Outcome:
+def _outcome(ctx: Context, made: PlacedRuns, raw: dict[str, list[str]], several: str) -> Outcome:
     def free(path: str, run: str, asks: int) -> Sample:
         return ctx.sample("ava_more_left", {**raw, "before": [path]}, run=run, asks=float(asks))
 

@@ -203,7 +203,7 @@ TRIES = {
 
 
 def attempt(row):
-    """Return whether an attack got through, and what was said."""
+    """Return whether an attack got through, and what was stated."""
     try:
         return True, str(TRIES[row["try"]](*row.get("with", [])))
     except Exception as error:  # whatever stops it, it did not get through

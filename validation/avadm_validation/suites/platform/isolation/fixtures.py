@@ -1,4 +1,4 @@
-"""The node on which the attacks are made: what is put there for them to find, and what they are told of it."""
+"""The node on which the attacks are made: what is put there for them to find, and the description they get."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ sleep {LONGEST_S} & wait
 """
 _THERE = f"[ -e /MARK ] && timeout 1 bash -c '</dev/tcp/{METADATA}/80' 2>/dev/null"
 _READY = f"for i in $(seq 50); do {_THERE} && exit; sleep 0.2; done; false"
-_TOLD = "hostname; pgrep -of MARK; lsblk -dnro MAJ:MIN,TYPE | awk '$2 == \"disk\" {print $1; exit}'"
+_PROBE = "hostname; pgrep -of MARK; lsblk -dnro MAJ:MIN,TYPE | awk '$2 == \"disk\" {print $1; exit}'"
 KUBECTL = "kubectl --request-timeout=30s"
 
 
@@ -67,14 +67,14 @@ def planted(ctx: Context, node: str, mark: str, pod: Mapping[str, Any]) -> Itera
     try:
         ctx.must(ctx.rec.run(node, f"{unit} && {{ {_READY.replace('MARK', mark)}; }}", "planted"))
         ctx.must(ctx.rec.run(master, made, "node-port"))
-        yield _told(ctx, node, mark, space)
+        yield _probe(ctx, node, mark, space)
     finally:
         ctx.rec.run(node, f"systemctl stop {mark} 2>/dev/null; true", "taken-away")
         ctx.rec.run(master, f"{KUBECTL} delete service {mark} -n {space} --ignore-not-found", "taken-away")
 
 
-def _told(ctx: Context, node: str, mark: str, space: str) -> dict[str, object]:
-    done = ctx.must(ctx.rec.run(node, _TOLD.replace("MARK", mark), "node"))
+def _probe(ctx: Context, node: str, mark: str, space: str) -> dict[str, object]:
+    done = ctx.must(ctx.rec.run(node, _PROBE.replace("MARK", mark), "node"))
     try:
         hostname, pid, disk = done.stdout.split()
         major, minor = map(int, disk.split(":"))

@@ -33,7 +33,7 @@ OLD = {"CUDA_VERSION": "9.0.176"}
 """What makes a runtime of NVIDIA's give a container all GPUs, and what the platform lets users say."""
 ALL = {"NVIDIA_VISIBLE_DEVICES": "all"}
 """The same; the platform must refuse it, or it must change nothing."""
-SAID_ALL = "said-all"
+ALL_GPUS = "said-all"
 IDLE = "Measure when GPUs are idle: `ava cluster show`, kubectl describe node."
 CHECKPOINT = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
 CARDS = (
@@ -53,14 +53,14 @@ class TooFullError(MeasureError):
 
 
 @dataclass(frozen=True)
-class Told:
+class AttackResults:
     """What was seen: raw files, and what was tried.
 
     Attributes:
         node: where.
         rows: all attacks.
         sometimes: ids of those that need not get through as the control: nothing listens there at all times.
-        pods: kind of the container to the raw file of what it said: ``victim``, ``training``, ``workbench``, ``plain``.
+        pods: kind of the container to the raw file of what it reported: ``victim``, ``training``, ``workbench``, ``plain``.
         control: raw files of the same attempts from where they must get through.
         cards: raw file of the node's cards and kubelet's assignments; ``table``: of the pods as Kubernetes tells of them.
         journal: raw files of the user's dealings; ``neighbour``: the victim's.
@@ -80,7 +80,7 @@ class Told:
     runs: Mapping[str, str]
     simulated: bool
 
-    def of(self, ctx: Context) -> Told:
+    def of(self, ctx: Context) -> AttackResults:
         """Return the same with raw files of the check that judges: a check's numbers come from files of its own."""
         return replace(
             self,
@@ -93,19 +93,19 @@ class Told:
         )
 
 
-def told(ctx: Context) -> Told:
+def results(ctx: Context) -> AttackResults:
     """Return what was seen, made by the first check that asks; MeasureError for each where it could not be made."""
-    return once(ctx, LEFT, Told, _make).of(ctx)
+    return once(ctx, LEFT, AttackResults, _make).of(ctx)
 
 
-def _make(ctx: Context) -> Told:
+def _make(ctx: Context) -> AttackResults:
     quota = {"gpu": 1, "cpu": None, "memory": None}
     with (
         gpus.held("platform"),
         tenant(ctx, [quota], part="v") as theirs,
         tenant(ctx, [{**quota, "gpu": 2}], part="a") as own,
     ):
-        return _Scene(ctx, theirs, own).told()
+        return _Scene(ctx, theirs, own).results()
 
 
 class _Scene:
@@ -116,7 +116,7 @@ class _Scene:
         self.own = Journal(own.user, own.groups[0])
         self.mark, self.key = f"mark{secrets.token_hex(6)}", 7_000_000 + secrets.randbelow(1_000_000)
 
-    def told(self) -> Told:
+    def results(self) -> AttackResults:
         ctx = self.ctx
         ctx.step(f"two tenants on {self.node}")
         run, card = self._victim()
@@ -131,7 +131,7 @@ class _Scene:
             runs = self._attackers(rows)
             with ThreadPoolExecutor(1) as beside:
                 control = beside.submit(self._control, rows, pod, str(words["operator"]))
-                pods = {kind: self._said(kind, one, rows) for kind, one in runs.items()}
+                pods = {kind: self._output(kind, one, rows) for kind, one in runs.items()}
                 pods["victim"], places = control.result()
             runs["victim"] = run
             names = ",".join(runs.values())
@@ -139,7 +139,7 @@ class _Scene:
         done = ctx.must(ctx.rec.run(self.node, CARDS, "cards"))
         self.theirs.look()
         self.theirs.pods(run)
-        return Told(
+        return AttackResults(
             node=self.node,
             rows=tuple(rows),
             sometimes=frozenset(p.name for p in platform_client.target(ctx).closed if not p.always),
@@ -161,7 +161,7 @@ class _Scene:
         messages: list[str] = []
 
         def ready() -> bool:
-            messages[:] = [x for x in self.theirs.said(run) if x.startswith("ready")]
+            messages[:] = [x for x in self.theirs.output(run) if x.startswith("ready")]
             return bool(messages)
 
         if not polling.until(ready, float(self.ctx.params["place_s"])):
@@ -185,14 +185,14 @@ class _Scene:
         }
         runs = {kind: self.own.start(kind, job) for kind, job in jobs.items()}
         try:
-            runs[SAID_ALL] = self.own.start(SAID_ALL, spec(image, "short", role(), env=ALL))
-            self.own.stop(runs.pop(SAID_ALL))
+            runs[ALL_GPUS] = self.own.start(ALL_GPUS, spec(image, "short", role(), env=ALL))
+            self.own.stop(runs.pop(ALL_GPUS))
         except ApiError:
             pass  # as it should be; the journal has it
         return runs
 
-    def _said(self, kind: str, run: str, rows: Sequence[Attack]) -> str:
-        """Return the raw file of what a container told of its attempts; MeasureError where it does not tell of all."""
+    def _output(self, kind: str, run: str, rows: Sequence[Attack]) -> str:
+        """Return the raw file of what a container reported of its attempts; MeasureError where it does not tell of all."""
         wanted = {row.id for row in LOOK if kind == "plain"} or {row.id for row in (*rows, *LOOK)}
         lines: dict[str, str] = {}
 
@@ -206,7 +206,7 @@ class _Scene:
         if left := sorted(wanted - set(lines.values())):
             self.own.look()
             raise MeasureError(
-                f"the {kind} has not told of {len(left)} of {len(wanted)} attempts ({', '.join(left[:3])}): "
+                f"the {kind} has not reported {len(left)} of {len(wanted)} attempts ({', '.join(left[:3])}): "
                 f"{self.own.states[run]} {self.own.runs[run].reason}"
             )
         self.own.pods(run)

@@ -1,4 +1,4 @@
-"""A-BD5: several clients read one image at once, read-only; nobody can write through such a handle."""
+"""A-BD5: several clients read one image at once, read-only; no one can write through such a handle."""
 
 from __future__ import annotations
 

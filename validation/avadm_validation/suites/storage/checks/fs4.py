@@ -66,7 +66,7 @@ def run(ctx: Context) -> Outcome:
         method=f"filegen: {total:,} files of {p['size']} B in one directory: {alone * procs:,} by one client, the rest by "
         f"{len(clients)} clients × {procs} processes at once; readdir by {clients[0]}; "
         f"{int(p['stats']) * procs * len(clients):,} random stats, each client of another's files; fragments by the MDS's "
-        f"admin socket{', after it was told to split' if p['split'] == 'forced' else ''}",
+        f"admin socket{', after a forced split' if p['split'] == 'forced' else ''}",
         metrics=[
             created(ctx, made),
             failed(ctx, [*made, *stats]),

@@ -117,7 +117,7 @@ def latency_ratio(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def errors(inputs: Inputs, params: Params) -> float:
-    """Return the number of failed operations of all clients and repetitions; NaN if a client said nothing."""
+    """Return the number of failed operations of all clients and repetitions; NaN if a client reported nothing."""
     total = 0
     for text in inputs.get("clients", []):
         doc = document(text)

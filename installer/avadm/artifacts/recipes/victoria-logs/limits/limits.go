@@ -126,8 +126,8 @@ func (l *limiter) prune(now time.Time) {
 	}
 }
 
-// said returns a copy of an entry's fields with another text.
-func said(fields []logstorage.Field, text string) []logstorage.Field {
+// reported returns a copy of an entry's fields with another text.
+func withText(fields []logstorage.Field, text string) []logstorage.Field {
 	found := make([]logstorage.Field, 0, len(fields))
 	for _, f := range fields {
 		switch f.Name {

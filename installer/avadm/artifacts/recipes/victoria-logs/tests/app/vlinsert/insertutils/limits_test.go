@@ -50,16 +50,16 @@ func TestABurstIsKeptWholeAndAFloodCutAtTheRate(t *testing.T) {
 	if len(texts) != 10 || !strings.Contains(texts[0], "the lines beyond") || !strings.Contains(texts[1], " lines (") {
 		t.Errorf("expected one line a minute, of which the first announces it: %q", texts)
 	}
-	told := 1
+	reported := 1
 	for _, text := range texts[1:] {
 		n := 0
 		if _, err := fmt.Sscanf(text, "Log limit: %d lines", &n); err != nil {
 			t.Fatal(err)
 		}
-		told += n
+		reported += n
 	}
-	if told > dropped || told < dropped*8/10 {
-		t.Errorf("%d lines are reported of %d", told, dropped)
+	if reported > dropped || reported < dropped*8/10 {
+		t.Errorf("%d lines are reported of %d", reported, dropped)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestManyPodsOfANamespaceAreBoundTogether(t *testing.T) {
 func TestWithoutALimitNothingIsDroppedAndNamesTakeBoundedMemory(t *testing.T) {
 	l := set(t, 0, 0, 0, 0)
 	if ok, _ := l.admit(entry("a", "p"), 1<<30, start, start); !ok || len(l.buckets) > 0 {
-		t.Error("a limit that nobody set")
+		t.Error("an unset limit")
 	}
 	l = set(t, 1, 100, 0, 0)
 	for i := 0; i < mostBuckets+10; i++ {
@@ -127,7 +127,7 @@ func TestWithoutALimitNothingIsDroppedAndNamesTakeBoundedMemory(t *testing.T) {
 
 func TestTheLineInTheLogIsOfTheSamePod(t *testing.T) {
 	fields := append(entry("a", "p"), logstorage.Field{Name: "severity", Value: "info"})
-	got := fmt.Sprint(said(fields, "text"))
+	got := fmt.Sprint(withText(fields, "text"))
 	if got != `[{namespace a} {pod p} {_msg text} {severity warning}]` && !strings.Contains(got, "text") {
 		t.Error(got)
 	}

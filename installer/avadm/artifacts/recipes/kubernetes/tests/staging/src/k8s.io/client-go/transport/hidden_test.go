@@ -10,9 +10,9 @@ func TestCredentialsAreNotLogged(t *testing.T) {
 	for header, wanted := range map[string]string{"Bearer s3cret": "Bearer <hidden>", "basic s3cret": "basic <hidden>", "s3cret": "<hidden>", "Other s3cret x": "<hidden>"} {
 		req, _ := http.NewRequest("GET", "https://x/", nil)
 		req.Header.Set("Authorization", header)
-		told := newRequestInfo(req).toCurl()
-		if strings.Contains(told, "s3cret") || !strings.Contains(told, wanted) {
-			t.Errorf("%q: %s", header, told)
+		curl := newRequestInfo(req).toCurl()
+		if strings.Contains(curl, "s3cret") || !strings.Contains(curl, wanted) {
+			t.Errorf("%q: %s", header, curl)
 		}
 	}
 	if hideCredentials("Accept", "a") != "a" || hideCredentials("authorization", "s3cret") != "<hidden>" {

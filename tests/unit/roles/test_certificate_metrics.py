@@ -19,7 +19,7 @@ def samples(path):
     return {name: int(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-def told(tmp_path, *files):
+def run_exporter(tmp_path, *files):
     out = tmp_path / "out.prom"
     done = sh("bash", TOOLS / "avadm-certificates", out, *files)
     assert [p.name for p in tmp_path.glob("out*")] == ["out.prom"], "nothing half-written stays"
@@ -32,12 +32,12 @@ def pems():
     return [certs.authority("test", certs.new_key(), AT + timedelta(days=d)) for d in (0, 1)]
 
 
-def test_the_life_of_each_certificate_is_told(tmp_path, pems):
+def test_the_life_of_each_certificate_is_reported(tmp_path, pems):
     one, bundle, config = tmp_path / "one.crt", tmp_path / "bundle.pem", tmp_path / "config"
     one.write_text(pems[0])
     bundle.write_text(pems[1] + pems[0])
     config.write_text(f"users:\n    client-certificate-data: {base64.b64encode(pems[1].encode()).decode()}\n")
-    found, done = told(tmp_path, one, bundle, config)
+    found, done = run_exporter(tmp_path, one, bundle, config)
     assert done.returncode == 0, done.stderr
     life = {
         path: (
@@ -56,14 +56,14 @@ def test_the_life_of_each_certificate_is_told(tmp_path, pems):
 def test_what_is_no_certificate_is_named_and_hides_no_other(tmp_path, pems):
     (tmp_path / "bad.crt").write_text("nothing")
     (tmp_path / "good.crt").write_text(pems[0])
-    found, done = told(tmp_path, tmp_path / "bad.crt", tmp_path / "good.crt", tmp_path / "*.none")
+    found, done = run_exporter(tmp_path, tmp_path / "bad.crt", tmp_path / "good.crt", tmp_path / "*.none")
     assert done.returncode == 1
     assert "bad.crt: no certificate" in done.stderr
     assert len(found) == 2
 
 
 def test_a_node_without_certificates_tells_of_none(tmp_path):
-    found, done = told(tmp_path, "/nonexistent/*.crt")
+    found, done = run_exporter(tmp_path, "/nonexistent/*.crt")
     assert (found, done.returncode) == ({}, 0)
 
 
@@ -92,7 +92,7 @@ KERNEL = {
         (("pod", "host", "limit"), (1, 1, 1)),
     ],
 )
-def test_whose_memory_was_short_is_told(tmp_path, lines, wanted):
+def test_whose_memory_was_short_is_reported(tmp_path, lines, wanted):
     (tmp_path / "kernel").write_text("\n".join(["usb 1-1: new device", *(KERNEL[i] for i in lines)]) + "\n")
     text = f'case "$*" in *--dmesg*) cat {tmp_path}/kernel;; *) exit 1;; esac'
     out = tmp_path / "oom.prom"

@@ -8,7 +8,7 @@ CARDS = 4
 """What the group may have, which is what one of the lab's GPU nodes has."""
 
 
-class Day:
+class UserJourney:
     """A user, the group of the same name, and an image to run."""
 
     def __init__(self, user, group, image):

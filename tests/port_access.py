@@ -3,13 +3,13 @@
 from avadm.components.catalog import COMPONENTS, duties, listeners
 from avadm.components.model import At, Peer
 
-NOBODYS = ("t31", "u31", "t9999", "u40000")
-"""Ports that nobody has: the first letter is the protocol's."""
+UNUSED_IDS = ("t31", "u31", "t9999", "u40000")
+"""Ports that no one has: the first letter is the protocol's."""
 
 
 def words(site):
-    """Return every port of the table, the ends of ranges, what is beside them, and some that nobody has."""
-    found = set(NOBODYS)
+    """Return every port of the table, the ends of ranges, what is beside them, and some that no one has."""
+    found = set(UNUSED_IDS)
     for component in COMPONENTS:
         for port in component.ports:
             number = port.of(site)

@@ -14,7 +14,7 @@ from aiosmtpd.smtp import AuthResult
 from bench.control_plane import Authority, free_port
 
 
-class Post:
+class MailSink:
     """Both, at an address of this machine.
 
     Args:
