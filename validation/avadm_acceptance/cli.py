@@ -279,7 +279,7 @@ def _print(report: Report, folder: Path) -> None:
         for reason in check.reasons[: None if suites[registry.suite_of(check.id)].every_reason else 4]:
             console.print(Text(f"    {reason}"))
         if check.remedy:
-            console.print(Text(f"    do     {check.remedy}"))
+            console.print(Text(f"    remedy {check.remedy}"))
     counts = ", ".join(f"{n} {v}" for v, n in report.counts.items() if n)
     console.print(f"\n{counts}  (class {report.class_}, effort {report.effort})")
     if text := undecided(report):

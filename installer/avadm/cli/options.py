@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -23,6 +25,15 @@ class Renamed(click.Option):
         super().__init__([*names, *former], **more)
         self._former = set(former)
 
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Add the option; one that is given by a former name prints a warning."""
+        super().add_to_parser(parser, ctx)
+        current = next(name for name in self.opts if name not in self._former and name.startswith("--"))
+        for name in self._former:
+            option = copy(parser._long_opt[name])
+            option.process = partial(_warned, name, current, option.process)
+            parser._long_opt[name] = option
+
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the option's line of the help, without its former names."""
         every, self.opts = self.opts, [name for name in self.opts if name not in self._former]
@@ -30,6 +41,11 @@ class Renamed(click.Option):
             return super().get_help_record(ctx)
         finally:
             self.opts = every
+
+
+def _warned(former: str, current: str, process: Callable[[Any, Any], None], value: Any, state: Any) -> None:
+    click.echo(f"`{former}` is now `{current}`; the former name is removed in release 0.3.", err=True)
+    process(value, state)
 
 
 def dry_run(help: str) -> Callable[[F], F]:

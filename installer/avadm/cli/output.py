@@ -50,7 +50,7 @@ def _found(finding: Finding, found: Mapping[str, str]) -> str:
 def visible(text: str) -> str:
     """Return a text without what would steer the terminal: it may come from a file or from a node."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text).replace(
-        "\n", "\n           "
+        "\n", "\n             "
     )
 
 

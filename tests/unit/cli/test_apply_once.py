@@ -46,7 +46,7 @@ def test_everything_is_computed_once(avadm, counts, tmp_path):
     for words in (
         ("apply",),  # makes all secrets and certificates
         ("apply",),
-        ("apply", "--full"),
+        ("apply", "--force"),
         ("apply", "--resume"),
         ("apply", "--dry-run"),
         ("plan", "--out", plan),
