@@ -195,7 +195,7 @@ def put(connect, node, folder, count, metrics):
         return 1
 
 
-def bring(store, prefix, folder, count, here, told):
+def bring(store, prefix, folder, count, here, metrics):
     """Copy, then remove the old; return 1 where one could not be copied, else 0."""
     sizes = dict((name, os.path.getsize(os.path.join(folder, name))) for name in here)
     held = dict((key[len(prefix) :], size) for key, size in store.held(prefix).items())
@@ -214,9 +214,9 @@ def bring(store, prefix, folder, count, here, told):
             failed = 1
             continue
         there.add(name)
-        told.write(1, there)
+        metrics.write(1, there)
         print("%s%s is in the store" % (prefix, name))
-    told.write(failed, there)
+    metrics.write(failed, there)
     # Of those that are there: where none can be copied any more, none is removed either.
     for name in sorted(there, reverse=True)[count:]:
         store.remove(prefix + name)

@@ -45,12 +45,12 @@ def leases(space, names):
     return dict((name, found.get(name)) for name in names)
 
 
-def way_in(told):
+def way_in(given):
     """Status of the platform's own page at the ingress' address, and what curl says where there is none."""
     argv = ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "15", "--output", "/dev/null"]
-    argv += ["--resolve", "%(host)s:443:%(address)s" % told, "--write-out", "%{http_code}"]
-    url = "https://%(host)s/api/v1/openapi.json" % told
-    trusted = told.get("trusted")
+    argv += ["--resolve", "%(host)s:443:%(address)s" % given, "--write-out", "%{http_code}"]
+    url = "https://%(host)s/api/v1/openapi.json" % given
+    trusted = given.get("trusted")
     if trusted:
         with tempfile.NamedTemporaryFile(suffix=".crt") as authority:
             authority.write(trusted.encode("ascii"))

@@ -72,7 +72,7 @@ def connected():
         import rados
     except ImportError:
 
-        def told(command):
+        def call(command):
             argv = ["ceph", "--connect-timeout", "10"]
             argv += command["prefix"].split() + [
                 str(command[k]) for k in ("num", "level", "channel") if k in command
@@ -81,7 +81,7 @@ def connected():
             plain = command["prefix"] == "log last"
             return must(argv if plain else argv + ["--format", "json"], 25)
 
-        return told, lambda: None
+        return call, lambda: None
     options = {"client_mount_timeout": "10", "rados_mon_op_timeout": "15"}
     cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", name="client.admin", conf=options)
     try:

@@ -13,7 +13,7 @@ from avadm.checks.peers import Peer, peers
 from avadm.components.base.variables import keyring, late_packages, packages
 from avadm.components.catalog import taken
 from avadm.disks.approvals import approvals
-from avadm.remote.call import Answer, Function, T, Told, ask, mapping
+from avadm.remote.call import Answer, Function, Progress, T, ask, mapping
 from avadm.remote.fleet import Fleet, Result
 from avadm.site import internet
 from avadm.site.model import Node, Site
@@ -68,7 +68,7 @@ def gather(
     read: Callable[[Any], T],
     timeout: float,
     max_skew_ms: float | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> tuple[dict[str, Answer[T]], dict[str, Clock]]:
     """Call a probe on nodes; return their answers, and the clocks of those that gave facts.
 
@@ -80,7 +80,7 @@ def gather(
         read: makes a value of an answer.
         timeout: seconds that a node has.
         max_skew_ms: clocks are measured until it is sure that they are within it; once where None.
-        reported: is called as answers come.
+        progress: is called as answers come.
     """
     answers = ask(
         fleet,
@@ -90,7 +90,7 @@ def gather(
         read=read,
         timeout=timeout,
         stamped=True,
-        told=told or (lambda *_: None),
+        progress=progress or (lambda *_: None),
     )
     clocks = {
         name: clock_of(a.result, *a.stamps)
