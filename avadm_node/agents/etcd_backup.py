@@ -137,7 +137,7 @@ class Store(object):
                 os.remove(part)
 
 
-class Told(object):
+class CopyMetrics(object):
     """Metrics for node_exporter.
 
     Args:
@@ -183,7 +183,7 @@ def put(connect, node, folder, count, metrics):
         metrics: node_exporter's folder.
     """
     here = sorted(name for name in os.listdir(folder) if SNAPSHOT.match(name))
-    report = Told(metrics, here)
+    report = CopyMetrics(metrics, here)
     # One that is killed has reported, too.
     report.write(1)
     try:

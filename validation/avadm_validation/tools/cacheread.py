@@ -72,7 +72,7 @@ def take(a, name):
 def read(a):
     """Read every file in turn, once or for some seconds; only reading is timed, not the comparison.
 
-    After a round with failed reads it goes on for some seconds more, so that one failure at the very end is no lost file.
+    After a round with failed reads it reads for some seconds more, so that one failure at the very end is no lost file.
     """
     out = {
         "seconds": 0.0,
