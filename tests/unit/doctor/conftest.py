@@ -14,7 +14,7 @@ __all__ = ["called"]
 
 KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(range(32))).decode()
 
-MODULES = (parts, *parts.MODULES, kubectl, services)
+MODULES = (*parts.MODULES, kubectl, services, parts)
 
 
 @pytest.fixture
