@@ -37,7 +37,7 @@ OTHERS = {
     "ava/kube/client.py:Client.list": "pages of one list",
     "ava/kube/leader.py:Leader.run": "contends for the lead, whose record only the programs may write",
     "ava/scheduler/leader_session.py:LeaderSession._patiently": "tries one thing until it is done, whatever is raised",
-    "ava/db/listener.py:Listener._told": "waits for a message, and reads none",
+    "ava/db/listener.py:Listener._received": "waits for a message, and reads none",
     "ava/db/listener.py:Poller.wait": "waits for a message, and reads none",
     "avadm_node/agents/balancer.py:Services.follow": "ends by an exception, after which Services.run lists again",
     "avadm_node/agents/database/restore.py:prepare": "the administrator's command",

@@ -46,7 +46,7 @@ def test_other_phases_do_not_need_them(avadm, playbooks, cache):
 def test_a_plan_names_missing_artifacts_and_that_it_will_not_hold(avadm, cache, tmp_path):
     reply = avadm("plan", "--out", str(tmp_path / "plan.json"))
     assert reply.exit_code == 0
-    for word in ("2 artifacts missing", "found  kubernetes 1.9.11, ", "The saved plan will not hold"):
+    for word in ("2 artifacts missing", "found    kubernetes 1.9.11, ", "The saved plan will not hold"):
         assert word in reply.output
     assert "will not hold" not in avadm("plan").output
     assert "artifacts missing" not in avadm("plan", "base").output

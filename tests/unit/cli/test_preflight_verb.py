@@ -54,9 +54,9 @@ def test_one_fault_of_many_nodes_is_one_line_and_the_worst_comes_first(avadm):
     assert code == 1
     heads = [line for line in out.splitlines() if line[0] in "✗!✓~"]
     assert heads == [
-        "✗ 12 nodes: kernel 4.15, wanted 4.18: cpu01-12",
+        "✗ 12 nodes: kernel 4.15, expected 4.18: cpu01-12",
         "✗ os Debian 11, expected Debian 12: cpu01",
-        "! space 3 MiB, wanted 9 MiB: cpu02",
+        "! space 3 MiB, expected 9 MiB: cpu02",
         "✓ clocks",
     ]
     assert "2 errors to fix first" in out

@@ -28,7 +28,7 @@ from tests.unit.loops.common import (
 
 def scheduler_leads(tmp_path: Path, monkeypatch: Patch) -> None:
     lease = anything(lease=lambda: None, namespace="x", name="x")
-    config = anything(identity="x", kubeconfig=None, lease=lease, listen="", binds=1)
+    config = anything(identity="x", kubeconfig=None, lease=lease, listen="127.0.0.1:0", binds=1)
     contends(program, lambda: program.Program(config, anything()).run(anything()), monkeypatch)
 
 

@@ -44,7 +44,7 @@ class Master:
         self.sent.append((command, secret))
         if self.reply is not None:
             return answer(node, command, **self.reply)
-        id = self.served.store.add_secret("root2", "token", digest(secret), self.served.now, until=None)
+        id = self.served.db.secrets.create("root2", "token", digest(secret), self.served.now, until=None)
         return answer(node, command, out=f"root2 {id}\n")
 
     def close(self, nodes: object = None) -> None:

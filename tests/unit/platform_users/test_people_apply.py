@@ -103,7 +103,7 @@ def test_names_that_no_one_has_are_all_reported_before_anything_is_done(served: 
         ("noone", "people.yml:2 groups[0].members[0]"),
         ("none-such", "people.yml:1 users[0].default_group"),
     ]
-    assert "zoe" not in {user.name for user in served.store.users(limit=500).items}
+    assert "zoe" not in {user.name for user in served.db.users.list(limit=500).items}
 
 
 def test_what_the_platform_refuses_is_reported_with_the_line_and_the_rest_is_done(
@@ -121,8 +121,8 @@ users:
 
 
 def test_prune_takes_away_what_it_names_and_nothing_else(verb: Verb, root: Client, served: Served) -> None:
-    served.store.put_key("ann", "ssh", "old", KEY, served.now)
-    served.store.add_group("empty", root_quota(served), served.now)
+    served.db.keys.put("ann", "ssh", "old", KEY, served.now)
+    served.db.groups.create("empty", root_quota(served), served.now)
     people = "users: [{name: ann, email: ann@example.org}]\ngroups: [{name: vision, members: [ann]}]"
     names = [
         "--prune",
@@ -141,7 +141,7 @@ def test_prune_takes_away_what_it_names_and_nothing_else(verb: Verb, root: Clien
 
 
 def root_quota(served: Served) -> object:
-    return next(g.quota for g in served.store.groups().items)
+    return next(g.quota for g in served.db.groups.list().items)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_the_file_vouches_for_the_addresses_that_it_has(served: Served, verb: Ve
     mail = {"email_confirmation": {"address": "https://ava.t.test"}}
     config = served.services.config
     served.services.config = config.model_validate(config.model_dump() | mail)
-    served.store.add_user("mia", "mia@example.org", "hash", served.now, state=UserState.ACTIVE)
+    served.db.users.create("mia", "mia@example.org", "hash", served.now, state=UserState.ACTIVE)
     people = "users: [{name: mia, email: mia@example.org}]"
     assert root.user("mia").email_confirmed is False
     assert lines(verb("users", "FILE", people=people))[0] == "user mia: email: confirm mia@example.org"

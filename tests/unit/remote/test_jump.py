@@ -143,11 +143,11 @@ def test_openssh_gets_the_same_way_with_its_host_key_checked(room, tmp_path):
 
 def test_no_ssh_that_is_started_reads_the_operator_s_own_configuration():
     """It may forward an agent, or name other keys, other ways and other names."""
-    home = Path(__file__).parents[3] / "installer/avadm"
-    for name in ("remote/jump.py", "lab/lab.py"):
+    home = Path(__file__).parents[3] / "installer"
+    for name in ("avadm/remote/jump.py", "avadm_lab/lab.py"):
         text = (home / name).read_text()
         assert re.search(r'"ssh",\s*"-F",\s*"/dev/null"', text), name
-    assert "-F /dev/null -o ForwardAgent=no " in (home / "components/base/variables.py").read_text()
+    assert "-F /dev/null -o ForwardAgent=no " in (home / "avadm/components/base/variables.py").read_text()
     for path in (home / "runner").glob("*.py"):
         assert "request_forward_agent" not in path.read_text()
         assert "AgentRequestHandler" not in path.read_text()

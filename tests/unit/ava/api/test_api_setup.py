@@ -142,7 +142,7 @@ def test_settings_become_services(settings: Path) -> None:
 def test_a_password_in_the_data_bases_url_is_refused(settings: Path) -> None:
     config = Config(sealing_key=Path("/x"), database=DatabaseUrl(url="postgresql://ava:hunter2@h/ava"))
     with pytest.raises(ConfigError) as caught:
-        factory.db(config)
+        factory.database(config)
     assert "hunter2" not in str(caught.value)
 
 

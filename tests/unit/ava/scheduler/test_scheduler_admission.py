@@ -282,7 +282,7 @@ def test_a_run_that_raises_lets_the_others_be_admitted(db, monkeypatch) -> None:
 
 
 def test_reasons_of_which_only_amounts_have_changed_are_written_in_parts(db, monkeypatch) -> None:
-    monkeypatch.setattr("ava.scheduler.admission.RETOLD", 3)
+    monkeypatch.setattr("ava.scheduler.admission.MAX_UPDATES", 3)
     first = submit(db, "has", 4)
     waiting = [submit(db, f"w{i}", 14) for i in range(10)]
     admitter = AdmissionController(db, "default")

@@ -34,11 +34,11 @@ def member(tmp_path):
     ("state", "copies"),
     [
         ({}, False),  # the first members found the cluster
-        ({"data": True, "mark": True, "ledger": ["n1"]}, False),
+        ({"data": True, "mark": True, "recorded": ["n1"]}, False),
         ({"data": True}, False),
-        ({"ledger": ["n2"], "primary": URL}, False),  # a new member: Patroni copies, nothing was there before
+        ({"recorded": ["n2"], "primary": URL}, False),  # a new member: Patroni copies, nothing was there before
         ({"mark": True, "replace": True, "primary": URL}, True),
-        ({"ledger": ["n1", "n2"], "replace": True, "primary": URL}, True),
+        ({"recorded": ["n1", "n2"], "replace": True, "primary": URL}, True),
     ],
 )
 def test_who_may_start(member, state, copies):
@@ -50,9 +50,9 @@ def test_who_may_start(member, state, copies):
     [
         ({"mark": True}, "its disk is mounted"),
         ({"mark": True, "primary": URL}, "apply database --replace n1"),
-        ({"ledger": ["n1"]}, "its disk is mounted"),  # reinstalled
+        ({"recorded": ["n1"]}, "its disk is mounted"),  # reinstalled
         ({"mark": True, "replace": True}, "no primary answers"),
-        ({"ledger": ["n2"]}, "bootstraps no second cluster"),
+        ({"recorded": ["n2"]}, "bootstraps no second cluster"),
     ],
 )
 def test_lost_data_are_never_made_again(member, state, says):

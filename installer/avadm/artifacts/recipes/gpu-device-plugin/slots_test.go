@@ -14,19 +14,19 @@ func TestASharedCardIsToldOncePerSlotAndFailsWithAllOfThem(t *testing.T) {
 	g.failed("0000:06:00", "Xid 48")
 	g.look(nil, false)
 	p := &plug{g, nil, 3, time.Millisecond}
-	var message string
+	var devices string
 	enough := errors.New("enough")
-	err := p.listAndWatch(t.Context(), nil, func(m message) error { message = string(m); return enough })
-	if !errors.Is(err, enough) || strings.Count(message, "\tUnhealthy") != 3 || strings.Count(message, "\aHealthy") != 3 {
-		t.Fatalf("%v %q", err, message)
+	err := p.listAndWatch(t.Context(), nil, func(m message) error { devices = string(m); return enough })
+	if !errors.Is(err, enough) || strings.Count(devices, "\tUnhealthy") != 3 || strings.Count(devices, "\aHealthy") != 3 {
+		t.Fatalf("%v %q", err, devices)
 	}
 	for _, id := range []string{"GPU-0::0", "GPU-0::2", "GPU-1::1"} {
-		if !strings.Contains(message, id) {
-			t.Fatalf("%s is missing: %q", id, message)
+		if !strings.Contains(devices, id) {
+			t.Fatalf("%s is missing: %q", id, devices)
 		}
 	}
-	if strings.Contains(message, "::3") {
-		t.Fatalf("one too many: %q", message)
+	if strings.Contains(devices, "::3") {
+		t.Fatalf("one too many: %q", devices)
 	}
 }
 
