@@ -10,7 +10,8 @@ from avadm.catalogue import CATALOGUE, finding
 from avadm.checks.preflight import CHECKS
 from avadm.doctor.checks import CHECKS as HEALTH
 
-ROOT = Path(__file__).parents[2] / "installer/avadm"
+TOP = Path(__file__).parents[2]
+ROOTS = (TOP / "installer/avadm", TOP / "installer/avadm_lab", TOP / "validation/avadm_acceptance")
 GIVEN = {"where", "found", "wanted", "host", "severity"}
 CALLS = ("finding", "AvadmError.of", "draft.finding", "draft.twice")
 """Calls that name a code first."""
@@ -18,7 +19,7 @@ THEIRS = {
     "bootstrap/report.py": "steps of bootstrap name what failed",
     "catalogue.py": "makes them",
     "checks/framework.py": "a check is an entry of its own: its title and its remedy",
-    "engine/acceptance_suites.py": "a suite says what the site lacks for it",
+    "avadm_acceptance/selection.py": "a suite says what the site lacks for it",
     "platform_users/connect.py": "problem documents of the platform",
     "remote/access.py": "reasons of the connection",
     "site/draft_file.py": "values that `site init` was given",
@@ -55,7 +56,9 @@ WITHOUT_REMEDY = {
 }
 """What is wanted says it."""
 TREES = {
-    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in sorted(ROOT.rglob("*.py"))
+    path.relative_to(root if root is ROOTS[0] else root.parent).as_posix(): ast.parse(path.read_text())
+    for root in ROOTS
+    for path in sorted(root.rglob("*.py"))
 }
 
 

@@ -36,7 +36,10 @@ def member(tmp_path):
         ({}, False),  # the first members found the cluster
         ({"data": True, "mark": True, "recorded": ["n1"]}, False),
         ({"data": True}, False),
-        ({"recorded": ["n2"], "primary": URL}, False),  # a new member: Patroni copies, nothing was there before
+        (
+            {"recorded": ["n2"], "primary": URL},
+            False,
+        ),  # a new member: Patroni copies, nothing was there before
         ({"mark": True, "replace": True, "primary": URL}, True),
         ({"recorded": ["n1", "n2"], "replace": True, "primary": URL}, True),
     ],
