@@ -28,7 +28,7 @@ LOG = {"prefix": "log last", "num": 1000, "level": "info", "channel": "cluster"}
 def admin(path, prefix):
     """Return what a ceph daemon says on its admin socket."""
     try:
-        return admin_socket.said(path, prefix, 8)
+        return admin_socket.query(path, prefix, 8)
     except (OSError, IOError, ValueError, struct.error) as error:
         raise Failed("%s: %s" % (path, error))
 
