@@ -87,7 +87,7 @@ SQL = (
 def ava_ledger(params):
     """On the primary: groups and queues whose use is not the sum of what is charged, and the GPUs of each run that is charged."""
     psql = ["runuser", "-u", "postgres", "--", "psql", "--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1"]
-    psql += ["--dbname=" + params["ava"]["ledger"], "--command"]
+    psql += ["--dbname=" + params["ava"]["database"], "--command"]
     code, out, err = call(psql + ["SELECT pg_is_in_recovery()"], 20)
     if code == 0 and out.strip() == "t":
         return {"said": "", "primary": False, "drift": [], "runs": {}}
