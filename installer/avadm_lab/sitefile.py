@@ -65,8 +65,8 @@ def _ceph(config: Config) -> dict[str, Any]:
         # The least that ceph accepts for an OSD; six of them share this machine's memory.
         "osd_memory_mib": 896,
         "mds_cache_mib": 512,
-        # The monitors' disk is this machine's, which others fill too; by default ceph warns at 30 %.
-        "config": {"mon": {"mon_data_avail_warn": 10}},
+        # The monitors' disk is this machine's, which others fill too; by default ceph warns at 30 % and is in error at 5 %.
+        "config": {"mon": {"mon_data_avail_warn": 2, "mon_data_avail_crit": 1}},
     }
 
 
@@ -171,7 +171,8 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         "extra_vars": {
             "chrony_adjust_clock": False,
             "base_own_kernel": False,
-            **(emulation.VARIABLES if config.masters else {}),
+            # The registry's disk is this machine's too: by default users push nothing where less than 15 % is free.
+            **({"registry_room_percent": 2} | emulation.VARIABLES if config.masters else {}),
         },
     }
     if "objects" in config.parts and config.storage:

@@ -32,8 +32,12 @@ def troubles(rows):
 
 def of_this_machine(row):
     """Return whether a result is true of the machine, whose disk all nodes share: that is no fault of the lab."""
-    disk = shutil.disk_usage("/")
-    return disk.free < 0.25 * disk.total and row["evidence"].startswith("HostDiskSpaceLow: ")
+    disk, alert = shutil.disk_usage("/"), row["evidence"].partition(": ")[0]
+    return disk.free < 0.25 * disk.total and alert in (
+        "HostDiskSpaceLow",
+        "HostDiskPressure",
+        "HostDiskWillFill",
+    )
 
 
 @pytest.mark.core("doctor")
@@ -42,7 +46,8 @@ def test_a_healthy_lab_has_no_trouble(lab):
     healthy(lab)
     code, rows = doctor()
     assert [r for r in troubles(rows) if not of_this_machine(r)] == []
-    assert code == 0
+    # The machine's own disk may be nearly full, which the doctor rightly finds bad.
+    assert code == int(any(r["status"] == "bad" for r in rows))
     wanted = {"units", "disk-space", "prometheus-targets"}
     wanted |= {"ceph-health", "ceph-versions"} if lab.names("mon") else set()
     wanted |= (
