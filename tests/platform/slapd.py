@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -15,9 +14,9 @@ import ldap3
 from ldap3.core.exceptions import LDAPException
 
 from bench.control_plane import Authority, free_port
-from tests.platform.packages import unpacked
+from tests.platform.packages import environment, unpacked
 
-PACKAGES = ("slapd", "libltdl7", "libodbc2")
+PACKAGES = ("slapd",)
 BASE = "dc=example,dc=org"
 WORD = "a good word"
 
@@ -70,7 +69,7 @@ userPassword: {word}
 
 
 def program() -> Path:
-    """Return the folder with slapd and the libraries that it brings; CalledProcessError where they is not available."""
+    """Return the folder with slapd and the libraries that it brings; CalledProcessError where they are not available."""
     return unpacked("slapd", PACKAGES, "usr/sbin/slapd")
 
 
@@ -110,7 +109,7 @@ class Slapd:
         config.chmod(0o600)
         entries = self.folder / "people.ldif"
         entries.write_text(_PEOPLE + "".join(_PERSON.format(name=n, base=BASE, word=WORD) for n in people))
-        self._env = os.environ | {"LD_LIBRARY_PATH": f"{root}/usr/lib/x86_64-linux-gnu"}
+        self._env = environment(root)
         self._slapd = str(root / "usr/sbin/slapd")
         add = ["-T", "add", "-f", str(config), "-l", str(entries)]
         done = subprocess.run([self._slapd, *add], check=False, env=self._env, capture_output=True, text=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from bench.control_plane import free_port
-from tests.platform.packages import unpacked
+from tests.platform.packages import environment, unpacked
 from tests.unit.site.test_render_ava import ava, objects
 
 pytestmark = pytest.mark.platform
@@ -80,7 +80,11 @@ class Gateway:
         threading.Thread(target=self._echo, daemon=True).start()
         self.api = Api(self.echo.getsockname()[1])
         self.port = free_port()
-        programs = unpacked("openssh-server", ["openssh-server"], "usr/sbin/sshd")
+        # The cache is root's alone, and sshd runs as another user.
+        programs = folder / "programs"
+        shutil.copytree(
+            unpacked("openssh-server", ["openssh-server"], "usr/sbin/sshd"), programs, symlinks=True
+        )
         data = manifests["ConfigMap doors"]["data"]
         command = manifests["Deployment jump"]["spec"]["template"]["spec"]["containers"][0]["command"][-1]
         for file in (JUMP / "authorized_keys.py", JUMP / "connections.py", programs / "usr/sbin/sshd"):
@@ -118,7 +122,7 @@ class Gateway:
         line += ["sh", "-c", script, str(folder / "passwd"), *as_it]
         line += [argv[0], argv[1], "-c", code, *argv[3:]]
         self.log = (folder / "log").open("w+b")
-        self.it = subprocess.Popen(line, stdout=self.log, stderr=self.log)
+        self.it = subprocess.Popen(line, stdout=self.log, stderr=self.log, env=environment(programs))
         until(lambda: not socket.socket().connect_ex(("127.0.0.1", self.port)))
 
     def _echo(self):

@@ -19,21 +19,13 @@ import jinja2
 import yaml
 
 from avadm.secret_patterns import LINE_PATTERNS, PATTERNS
-from tests.platform.packages import unpacked
+from tests.platform.packages import environment, unpacked
 
 ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles/log_shipper"
 STORE = ROOT / "roles/log_store/templates/avadm-log-store.service.j2"
 ARTIFACTS = Path(os.environ.get("AVADM_CACHE", str(Path.home() / ".cache/avadm"))) / "artifacts"
-PACKAGES = [
-    "syslog-ng-core",
-    "syslog-ng-mod-http",
-    "libivykis0",
-    "libnet1",
-    "libcurl4",
-    "libjson-c5",
-    "libpcre3",
-]
+PACKAGES = ["syslog-ng-core", "syslog-ng-mod-http"]
 POD = "r1ilp5dnq7e1m-0-worker-0"
 NAME = f"{POD}_ava-vision_main-{'0' * 64}.log"
 
@@ -41,12 +33,7 @@ NAME = f"{POD}_ava-vision_main-{'0' * 64}.log"
 def program() -> tuple[Path, dict[str, str]]:
     """Return syslog-ng of the distribution, and the environment in which it finds its libraries."""
     there = unpacked("syslog-ng", PACKAGES, "usr/sbin/syslog-ng")
-    libraries = [
-        there / "usr/lib/syslog-ng",
-        there / "usr/lib/x86_64-linux-gnu",
-        there / "lib/x86_64-linux-gnu",
-    ]
-    return there, {**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, libraries))}
+    return there, environment(there)
 
 
 def store_flags() -> list[str]:
