@@ -32,7 +32,7 @@ CONTENT = (
 """Files and folders of the repository that an installed avadm needs."""
 GENERATED = (
     "roles/grafana/files/dashboards/*.json",
-    "roles/prometheus/files/rules/log_troubles.yml",
+    "roles/prometheus/files/rules/*.yml",
     "docs/reference/generated/*",
 )
 """What scripts/generate writes into these folders, and git does not track; the pages are there after `make reference` alone."""

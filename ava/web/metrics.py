@@ -85,7 +85,7 @@ def charts(namespace: str, run: str, gpus: int, titles: Mapping[str, str]) -> li
         ),
     ]
     if gpus:
-        # Recorded by Prometheus (roles/prometheus/files/rules/ava.yml); grafana's "GPUs by user" shows the same.
+        # Recorded by Prometheus (installer/avadm/components/ava/alerts.yml); grafana's "GPUs by user" shows the same.
         own = f"max by (node, gpu) (run:gpu_utilization:percent{{run={_text(run)}}})"
         cards = f'label_join({own}, "card", " GPU ", "node", "gpu")'
         found.insert(0, Chart(titles["gpu"], cards, [Unit("%", 1, 100)], "card", 100))

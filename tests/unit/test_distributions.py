@@ -195,6 +195,7 @@ def test_a_wheel_has_what_git_has_and_what_is_generated(wheels):
     assert "inventory/stray.vault-pass" not in found
     assert "inventory/small.yml" in found
     assert "roles/grafana/files/dashboards/fleet.json" in found
+    assert "roles/prometheus/files/rules/hosts.yml" in found
     # The link of module_utils to avadm_node is followed.
     assert "plugins/module_utils/avadm_node/probes/lock.py" in found
     assert {f"avadm/content/{n}" for n in found} <= names(wheels[ROOT.name])

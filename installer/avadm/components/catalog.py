@@ -2,8 +2,11 @@
 
 A component is a folder here. Its module ``component`` holds ``COMPONENT``; modules whose names begin with ``options``,
 ``rules``, ``variables`` and ``checks`` hold its part of the site file, the rules over it, the Ansible variables and the
-doctor's checks. They are found by these names: nothing lists them. A ``variables`` module has ``render``, and where it
-needs them ``require`` (secrets that the user has to give) and ``keep_files`` (files beside the site file).
+doctor's checks. They are found by these names: nothing lists them. Files ``alerts*.yml`` and modules ``dashboard*`` are
+found by ``scripts/generate``, which writes them into the roles prometheus and grafana.
+
+A ``variables`` module has ``render``, and where it needs them ``require`` (secrets that the user has to give) and
+``keep_files`` (files beside the site file).
 """
 
 from __future__ import annotations

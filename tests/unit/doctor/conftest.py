@@ -1,32 +1,21 @@
 """The lab's site files with the parts that a test wants, and what nodes are asked."""
 
-import base64
+from functools import partial
 
 import pytest
 
-from avadm.site.load import load
-from avadm_lab.layout import Config, nodes
-from avadm_lab.sitefile import text
 from avadm_node.probes.health import kubectl, parts, services, system
+from tests.unit.fakes import labs
 from tests.unit.fakes.cli import called
 
 __all__ = ["called"]
-
-KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(range(32))).decode()
 
 MODULES = (*parts.MODULES, kubectl, services, parts)
 
 
 @pytest.fixture
 def site(tmp_path):
-    def made(parts):
-        config = Config(parts=parts)
-        keys = {n.name: f"ssh-ed25519 {KEY}" for n in nodes(config)}
-        path = tmp_path / "site.yml"
-        path.write_text(text(config, nodes(config), keys, "http://10.77.0.1:3142"))
-        return load(path)
-
-    return made
+    return partial(labs.site_file, tmp_path)
 
 
 class Names:

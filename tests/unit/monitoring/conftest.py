@@ -7,6 +7,16 @@ import subprocess
 import pytest
 
 from avadm import paths
+from avadm.site.vault import PASSWORD_ENV
+from tests.unit.fakes import labs
+
+
+@pytest.fixture(scope="session")
+def full(tmp_path_factory):
+    """Return the variables of a site that has every part."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(PASSWORD_ENV, raising=False)
+        return labs.variables(tmp_path_factory.mktemp("full"))
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.fakes.roles import value, variables
+
 ROOT = Path(__file__).parents[3]
 DASHBOARDS = sorted((ROOT / "roles/grafana/files/dashboards").glob("*.json"))
 
@@ -32,3 +34,15 @@ def test_every_panel_has_a_title_and_asks_the_chosen_prometheus(path):
         assert panel["title"]
         assert panel["targets"]
         assert panel["datasource"] == "${datasource}"
+
+
+def test_each_dashboard_is_installed_where_a_site_has_its_subject(full):
+    own = variables("grafana")
+    every = value(
+        "{{ _grafana_dashboards }}",
+        **own | {"grafana_more_dashboards": full.all["grafana_more_dashboards"]},
+    )
+    assert every == sorted(path.stem for path in DASHBOARDS)
+    least = set(value("{{ _grafana_dashboards }}", **own))
+    assert least == set(every) - set(full.all["grafana_more_dashboards"])
+    assert least < set(every)

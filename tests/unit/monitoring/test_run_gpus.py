@@ -2,10 +2,11 @@
 
 import json
 import re
-import sys
 
 import pytest
 
+from ava.web import metrics
+from avadm.components.gpu import dashboard_users
 from avadm_acceptance.platform_target import panel
 from tests.unit.fakes.roles import ROLES
 
@@ -121,15 +122,9 @@ def test_a_machine_has_the_gpus_used_that_pods_have_which_have_not_ended(tool, t
     tool("promtool", "test", "rules", tmp_path / "case.json")
 
 
-def test_grafana_and_the_web_site_ask_for_what_is_recorded(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROLES / "grafana/dashboards"))
-    import gpu_users
-
-    from ava.web import metrics
-
+def test_grafana_and_the_web_site_ask_for_what_is_recorded():
     titles = dict.fromkeys(("gpu", "cpu", "memory"), "")
-    asked = gpu_users.build() + metrics.charts("ns", "r1", 1, titles)[0].query
+    asked = dashboard_users.build() + metrics.charts("ns", "r1", 1, titles)[0].query
     named = set(re.findall(r"\brun:[a-z_]+:[a-z]+", asked))
     assert named == {RECORD}
     assert f"record: {RECORD}\n" in AVA.read_text()
-    assert "gpu_users" in sys.modules

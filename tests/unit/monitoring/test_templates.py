@@ -104,21 +104,23 @@ def test_a_job_is_asked_as_it_says_and_over_tls_where_it_shows_a_certificate(too
     assert set(jobs["usual"]) == {"job_name", "file_sd_configs"}
 
 
-ABOUT = ["objects", "cache", "logs", "log_troubles", "database", "database_backup", "ava"]
-
-
-def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):
+def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path, full):
+    """By the role, or by a component on a site that has it; and each name is one of a file."""
     own = "/etc/prometheus/site/*.yml"
-    extra = {"prometheus_extra_rule_globs": [own], "prometheus_more_rules": ABOUT}
+    extra = {
+        "prometheus_extra_rule_globs": [own],
+        "prometheus_more_rules": full.all["prometheus_more_rules"],
+    }
     files = read(tmp_path, extra=extra)["rule_files"]
     ours = [f"{tmp_path}/rules/{path.name}" for path in (ROLES / "prometheus/files/rules").glob("*.yml")]
     assert sorted(files) == sorted([*ours, own])
 
 
-def test_rules_about_what_a_site_has_not_are_left_out(tmp_path):
+def test_rules_about_what_a_site_has_not_are_left_out(tmp_path, full):
     files = read(tmp_path)["rule_files"]
     names = {f.rsplit("/", 1)[-1].removesuffix(".yml") for f in files}
-    assert names & set(ABOUT) == set()
+    assert full.all["prometheus_more_rules"]
+    assert names & set(full.all["prometheus_more_rules"]) == set()
 
 
 def test_the_hand_over_names_each_rule_file_that_it_holds():

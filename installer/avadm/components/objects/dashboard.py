@@ -1,6 +1,6 @@
 """The object store: who answers, how many requests and how fast, what users have of their quotas."""
 
-from panels import AMBER, RED, Query, bars, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
 # What the gateways' pools are called (site/object_pools.py).
 POOLS = 'ceph_pool_metadata{name=~"[.]rgw[.].*|default[.]rgw[.].*"}'

@@ -1,6 +1,6 @@
 """The platform: whether it serves, how fast, what waits, and which GPUs are given away."""
 
-from panels import AMBER, RED, Query, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, dashboard, graph, stat
 
 # Anybody's pod may tell series of these names: those of the platform's own namespace count.
 OWN = 'namespace="ava-system"'

@@ -1,6 +1,6 @@
 """Kubernetes: what runs on which node, what does not, and what it uses."""
 
-from panels import AMBER, RED, Query, bars, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
 N = 'node=~"$node"'
 ANY = [(1, RED)]

@@ -1,6 +1,6 @@
 """The cache (Alluxio): how full it is, how much of what is read it serves, and what it evicts."""
 
-from panels import AMBER, RED, Query, bars, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
 N = 'node=~"$node"'
 HITS = f"sum(rate(Worker_BlocksReadLocal{{{N}}}[5m]))"

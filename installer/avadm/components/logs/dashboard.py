@@ -1,6 +1,6 @@
 """Logs: how many errors, of whom, since when; and whether every line arrives."""
 
-from panels import AMBER, RED, Query, bars, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
 # Each store tells what it has; the greater counts.
 RATE = "max by (host, component) (rate(avadm_log_lines_total{severity=~'%s', host=~\"$node\"}[10m]))"

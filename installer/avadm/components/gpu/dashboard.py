@@ -1,6 +1,6 @@
 """GPUs: how many are in use, how hard they work, and which is in trouble."""
 
-from panels import AMBER, RED, Query, bars, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
 N = 'node=~"$node"'
 GPU = "{{node}} GPU {{gpu}}"

@@ -1,8 +1,8 @@
 """GPUs by user: who has which, and how hard each run works its own (A-SC9); ava/web/metrics.py asks for the same series."""
 
-from panels import AMBER, Query, bars, dashboard, graph, stat, table
+from avadm.components.grafana.panels import AMBER, Query, bars, dashboard, graph, stat, table
 
-# AVA's runs joined with the exporter: roles/prometheus/files/rules/ava.yml.
+# AVA's runs joined with the exporter: components/ava/alerts.yml.
 RUN = "run:gpu_utilization:percent"
 CHOSEN = {"user": RUN, "group": RUN}
 MINE = f'{RUN}{{user=~"$user", group=~"$group", node=~"$node"}}'

@@ -1,6 +1,6 @@
 """Ceph: health, room, what clients get, and which daemon is slow."""
 
-from panels import AMBER, RED, Panel, Query, bars, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Panel, Query, bars, dashboard, graph, stat
 
 FULL = [(0.75, AMBER), (0.85, RED)]
 

@@ -1,6 +1,6 @@
 """PostgreSQL: who is the primary, whether a standby has all of it, how far behind, and when that last changed."""
 
-from panels import AMBER, RED, Query, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, dashboard, graph, stat
 
 JOB = '{job="database"}'
 # Patroni 2 and 3 call it master, 3 and 4 primary.

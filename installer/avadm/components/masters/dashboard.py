@@ -1,6 +1,6 @@
 """Kubernetes' control plane: API servers, etcd, scheduler and controllers."""
 
-from panels import AMBER, RED, Query, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, dashboard, graph, stat
 
 ANY = [(1, RED)]
 QUEUES = "deployment|replicaset|job|endpoint|namespace|service|statefulset|daemonset|volumes|claims"

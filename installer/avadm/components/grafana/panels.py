@@ -71,7 +71,9 @@ def graph(title: str, *queries: Query, **more: Unpack[Look]) -> Panel:
 
 def stat(title: str, expr: str, **more: Unpack[Look]) -> Panel:
     """Return a panel of one number, a seventh of the width."""
-    return Panel("stat", title, [Query(expr, instant=True)], **{"width": 3, "height": 4, **more})
+    more.setdefault("width", 3)
+    more.setdefault("height", 4)
+    return Panel("stat", title, [Query(expr, instant=True)], **more)
 
 
 def bars(title: str, expr: str, legend: str, **more: Unpack[Look]) -> Panel:

@@ -1,6 +1,6 @@
 """Fleet: is everything well, and if not, where."""
 
-from panels import AMBER, RED, Query, bars, dashboard, graph, stat, table
+from avadm.components.grafana.panels import AMBER, RED, Query, bars, dashboard, graph, stat, table
 
 FULL = [(0.8, AMBER), (0.9, RED)]
 ANY = [(1, RED)]

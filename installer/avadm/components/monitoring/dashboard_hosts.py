@@ -1,6 +1,6 @@
 """Hosts: one machine or several, chosen at the top."""
 
-from panels import AMBER, RED, Query, bars, dashboard, graph, stat
+from avadm.components.grafana.panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
 N = 'node=~"$node"'
 FULL = [(0.8, AMBER), (0.9, RED)]
