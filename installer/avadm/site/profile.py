@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -21,13 +22,17 @@ class Source(BaseModel):
 
     Attributes:
         what: in words; which address it has is the site's (packages.sources of the site file).
-        packages: names of packages.
+        packages: names of packages; `*` stands for any characters.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     what: str
     packages: list[str]
+
+    def has(self, package: str) -> bool:
+        """Return whether a package of this name comes from there."""
+        return any(fnmatchcase(package, pattern) for pattern in self.packages)
 
 
 class Profile(BaseModel):
@@ -77,13 +82,14 @@ class Profile(BaseModel):
     def source_of(self, package: str) -> str:
         """Return the name of the source of a package (NAME or NAME=VERSION); "" where that is the distribution."""
         name = package.partition("=")[0]
-        return next((one for one, source in self.sources.items() if name in source.packages), "")
+        return next((one for one, source in self.sources.items() if source.has(name)), "")
 
 
 def names() -> list[str]:
-    """Return the names of the profiles that ship with avadm."""
+    """Return the names of the profiles that ship with avadm; one that begins with _ is only inherited."""
     folder = files("avadm.site") / "profiles"
-    return sorted(p.name.removesuffix(".yml") for p in folder.iterdir() if p.name.endswith(".yml"))
+    found = (p.name for p in folder.iterdir())
+    return sorted(n.removesuffix(".yml") for n in found if n.endswith(".yml") and not n.startswith("_"))
 
 
 def is_path(name: str) -> bool:
@@ -93,7 +99,7 @@ def is_path(name: str) -> bool:
 
 def load(name: str) -> Profile:
     """Return a profile by name; AvadmError where there is none of that name."""
-    if not _shipped(name).is_file():
+    if name not in names():
         raise AvadmError.of(
             "unknown-profile-profile", where="profile", found=name, wanted=", ".join(names()), name=name
         )
@@ -150,14 +156,21 @@ def _shipped(name: str) -> Any:
 @cache
 def _read(name: str) -> Profile:
     """Return a profile that is there; its file is read once in a process, since reading takes longer than all else."""
-    return Profile.model_validate({"name": name, **_whole(YAML(typ="safe").load(_shipped(name).read_text()))})
+    return Profile.model_validate({"name": name, **_whole(_data(name))})
+
+
+@cache
+def _data(name: str) -> dict[str, Any]:
+    """Return the data of a file that ships with avadm, without what it inherits."""
+    data: dict[str, Any] = YAML(typ="safe").load(_shipped(name).read_text())
+    return data
 
 
 def _whole(data: dict[str, Any]) -> dict[str, Any]:
     """Return a profile's data over those that it inherits: mappings are merged, `null` leaves out a key."""
     if (base := data.get("inherits")) is None:
         return data
-    whole = _read(base).model_dump(exclude_unset=True, exclude={"name"})
+    whole = dict(_whole(_data(base)))
     for key, value in data.items():
         below = whole.get(key)
         if isinstance(value, dict) and isinstance(below, dict):

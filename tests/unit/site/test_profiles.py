@@ -1,12 +1,14 @@
 """What the profiles say of packages: each has a source, and what signs a source can be read by the oldest apt."""
 
 import base64
+import fnmatch
 from pathlib import Path
 
 import pytest
 import yaml
 
 from avadm.components.base import variables as core
+from avadm.errors import AvadmError
 from avadm.site import openpgp, profile
 from avadm.site.load import examine
 from avadm_node.probes.preflight.packages import trusted
@@ -15,6 +17,7 @@ from tests.unit.fakes.roles import written
 from tests.unit.site.corpus import BASE
 
 ROLES = Path(__file__).parents[3] / "roles"
+PROFILES = Path(profile.__file__).parent / "profiles"
 KEY = b"\x99\x01\x0d\x04" + bytes(range(60))
 OWN = {
     "apt-transport-https", "ca-certificates", "chrony", "conntrack", "curl", "e2fsprogs", "ebtables", "ethtool", "fio",
@@ -37,8 +40,10 @@ def test_each_package_of_the_stated_profile_has_one_source() -> None:
     named = [p for source in stated.sources.values() for p in source.packages]
     assert len(named) == len(set(named)), "one source for each"
     wanted = {p.partition("=")[0] for packages in stated.packages.values() for p in packages}
-    assert sorted(wanted - set(named)) == sorted(OWN)
-    assert sorted(set(named) - wanted) == [], "no source names what is not installed"
+    has = {package: [s.what for s in stated.sources.values() if s.has(package)] for package in wanted}
+    assert max(map(len, has.values())) == 1
+    assert sorted(package for package, found in has.items() if not found) == sorted(OWN)
+    assert [n for n in named if not fnmatch.filter(wanted, n)] == [], "no source names what is not installed"
 
 
 def test_the_stated_etcd_is_one_that_can_grow_from_one_member() -> None:
@@ -47,6 +52,7 @@ def test_the_stated_etcd_is_one_that_can_grow_from_one_member() -> None:
     assert stated.versions["etcd"] == "3.4."
     assert {stated.source_of(p) for p in stated.packages["etcd"]} == {"site"}
     assert stated.source_of("docker-ce=17.03.*") == "docker"
+    assert stated.source_of("prometheus-node-exporter") == "site"
     assert stated.source_of("curl") == ""
 
 
@@ -72,6 +78,19 @@ def test_debian_12_is_a_site_with_the_kernels_own_clients_and_the_lab_is_not() -
         "gpu_driver",
         "ceph_client",
     }
+
+
+def test_what_all_profiles_share_stands_once_and_is_no_profile() -> None:
+    """Each may say it otherwise; what none does, and all have, is nowhere but in the common file."""
+    assert profile.names() == ["debian-12", "lab-bookworm", "lab-bullseye", "stated"]
+    with pytest.raises(AvadmError):
+        profile.load("_common")
+    files = {p.stem: yaml.safe_load(p.read_text()) for p in PROFILES.glob("*.yml")}
+    own = [data for data in files.values() if data.get("inherits") == "_common"]
+    for key in ("versions", "packages"):
+        common = files["_common"][key]
+        assert [n for data in own for n, value in data[key].items() if common.get(n) == value] == []
+        assert set(common) <= set(profile.load("stated").model_dump()[key])
 
 
 OWN_PROFILE = """
@@ -102,6 +121,7 @@ def test_a_site_has_a_profile_of_its_own(tmp_path: Path) -> None:
     [
         ("inherits: debian-13", "inherits: debian-13"),
         ("inherits: ./other.yml", "inherits: ./other.yml"),
+        ("inherits: _common", "inherits: _common"),
         ("- a", "no mapping"),
         ("inherits: debian-12\nfeature: {}", "feature: Extra inputs"),
         ("inherits: debian-12\nversions: [a]", "versions: ['a']"),
