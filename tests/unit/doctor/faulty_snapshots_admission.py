@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from tests.unit.doctor.faulty_snapshots import Case, bad, lose, put, warn
+from tests.unit.doctor.troubles import Case, bad, lose, put, warn
 
 HOOK = "mast1 admission webhooks services.admission.avadm.io"
 POLICY = "mast1 admission policies avadm-restricted"

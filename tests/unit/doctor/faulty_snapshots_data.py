@@ -1,32 +1,21 @@
 """Troubles of the object store, the cache and the logs, as troubles.py has those of all else."""
 
-from tests.unit.doctor.faulty_snapshots import Case, bad, parts, put, warn
 from tests.unit.doctor.healthy_data import (
     answer,
     backed,
     books,
     master,
-    members,
     mount,
     platform,
     shipper,
     store,
     usage,
 )
+from tests.unit.doctor.troubles import Case, bad, each, parts, put, warn
 
 REFUSED = "curl: (7) Failed to connect to 10.0.0.11 port 7443: Connection refused"
 DEAD = answer(0, REFUSED)
 STORES, MASTERS, CLIENTS = ("stor1", "stor2"), ("mast1", "mast2", "mast3"), ("comp1", "comp2")
-
-
-def each(nodes, part, value=None, **members):
-    """Return a change of several nodes: of a part, or of some of its members."""
-
-    def change(data):
-        for node in nodes:
-            put(f"{node} {part}", value, **members)(data)
-
-    return change
 
 
 def alone(page):
@@ -73,11 +62,6 @@ def ships(node, *given, **values):
     return put(f"{node} log_shipper", shipper(*given, **values))
 
 
-def said(**roles):
-    """Return a change to what both members of PostgreSQL say of all."""
-    return each(CLIENTS, "database", members(**roles))
-
-
 def backups(role="primary", wrong=(), **values):
     """Return a change to what a member of PostgreSQL tells of backups: the primary is comp1, the standby comp2."""
     return put(f"{'comp1' if role == 'primary' else 'comp2'} database_backup", backed(role, wrong, **values))
@@ -98,7 +82,6 @@ def held(*, runs=None, over=None):
 
 DRIFT = [["group vision", "gpu", 3, 2]]
 UNCOUNTED = usage(age=None, timer=None)
-MUTE = members("https://10.0.0.31:8008/cluster: curl: (7) Connection refused")
 NO_ROOM = {"Worker_CapacityTotal": 0.0}
 DEAF = {"said": "http://10.0.0.21:19999/: Connection refused", "values": {}}
 DATA_CASES = (
@@ -170,17 +153,6 @@ DATA_CASES = (
     bad("ava-gpus", "comp2", "9 GPUs given, it has 8", held(over={"comp2": [9, 8]})),
     bad("ava-gpus", "run r1", "hold 3 GPUs, it is charged for 2", held(runs={"r1": 3, "unknown": 4})),
     bad("ava-way-in", "ingress", "curl: (60)", runs(way=0, said="curl: (60) certificate")),
-    bad("database-member", "comp1", "Connection refused", put("comp1 database", MUTE)),
-    bad("database-member", "comp2", "is start failed", said(comp2=("replica", "start failed"))),
-    bad("database-member", "comp2", "knows only comp1", said(comp1=("leader", "running"))),
-    bad("database-primary", "cluster", "no member", said(comp1=("replica", "running"))),
-    bad("database-primary", "cluster", "no member", each(CLIENTS, "database", MUTE)),
-    warn(
-        "database-standby",
-        "cluster",
-        "no standby",
-        said(comp1=("leader", "running"), comp2=("replica", "running")),
-    ),
     warn("database-backup-look", "comp1", "for 60 minutes", backups(looked_timestamp_seconds=3600.0)),
     warn(
         "database-backup-look",

@@ -5,6 +5,7 @@ import copy
 from avadm.checks.evidence import Snapshot
 from avadm.components.masters import checks_admission as asked
 from avadm.doctor.parts import QUESTIONS
+from tests.unit.components import snapshots
 from tests.unit.doctor.healthy_data import GIVEN, data_parts
 
 NOW = 1_800_000_000.0
@@ -19,10 +20,12 @@ _NODES = {
     "comp1": ("10.0.0.31", ["client", "prometheus", "worker", "dns", "ingress", "registry"], 0, 0),
     "comp2": ("10.0.0.32", ["client", "prometheus", "worker", "gpu"], 0, 4),
 }
-NODES = {
-    n: (a, [*r, *GIVEN.get(n, ()), "log-shipper", "packet-filter-named"], d, g)
-    for n, (a, r, d, g) in _NODES.items()
+_KNOWN = {duty for _, roles, _, _ in _NODES.values() for duty in roles} | {
+    d for own in GIVEN.values() for d in own
 }
+EVERYWHERE = ["log-shipper", "packet-filter-named", *sorted(set(snapshots.HEALTHY) - _KNOWN)]
+"""Duties of all nodes; a component's that no node has above is one of them."""
+NODES = {n: (a, [*r, *GIVEN.get(n, ()), *EVERYWHERE], d, g) for n, (a, r, d, g) in _NODES.items()}
 CEPH = "16.2.15"
 RULES = "5a1e"
 """Digest of the packet filter, on every node."""
@@ -191,7 +194,7 @@ def data():
     for name, (_, roles, _, _) in NODES.items():
         parts = everywhere(name)
         for role in roles:
-            parts |= by_role(name).get(role, {})
+            parts |= by_role(name).get(role, {}) | snapshots.HEALTHY.get(role, {})
         parts |= data_parts(name)
         clock = {"offset_ms": 3.0, "error_ms": 8.0}
         nodes[name] = {"silent": "", "clock": clock, "parts": parts, "errors": {}}

@@ -62,15 +62,6 @@ def store(free=50000, read_only=0.0, age=30.0, **health):
     return {"health": answer(url=url, **health), "free_mib": free, "watch": figures(values, age)}
 
 
-def members(said="", **roles):
-    """Return what a node's Patroni says; members may be given as ``comp1=("leader", "running")``."""
-    usual = {"comp1": ("leader", "running"), "comp2": ("sync_standby", "streaming")}
-    return {
-        "said": said,
-        "members": {} if said else {name: list(one) for name, one in (roles or usual).items()},
-    }
-
-
 def backed(role="primary", wrong=(), at=1_800_000_000.0, **values):
     """Return what a node reported last of PostgreSQL's backups; times in seconds ago: ``backup_timestamp_seconds=3600``."""
     ago = {"looked_timestamp_seconds": 100.0, "verified_timestamp_seconds": 86400.0}
@@ -121,12 +112,11 @@ def data_parts(name):
         "cache-client": {"cache_mount": mount()},
         "cache-reader": {"cache_hdfs": {"/hdfs": {"nn1.test:8020": "", "nn2.test:8020": ""}}},
         "log-store": {"log_store": store()},
-        "database": {"database": members()},
         "backed-up": {"database_backup": backed("primary" if name == "comp1" else "standby")},
         "ava": {"ava": platform(), "ava_runs": {"runs": {"r1": 2}, "over": {}}},
         "ava-ledger": {"ava_ledger": books(primary=name == "comp1")},
     }
     found = {"log_shipper": shipper()}
     for role in GIVEN.get(name, ()):
-        found |= report[role]
+        found |= report.get(role, {})
     return found

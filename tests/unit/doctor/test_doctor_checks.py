@@ -7,12 +7,13 @@ import pytest
 from avadm.checks.framework import STATUS, flat, run
 from avadm.doctor.checks import CHECKS
 from avadm.findings import Severity
+from tests.unit.components import snapshots
 from tests.unit.doctor.faulty_snapshots import CASES as OTHERS
 from tests.unit.doctor.faulty_snapshots_admission import ADMISSION_CASES
 from tests.unit.doctor.faulty_snapshots_data import DATA_CASES
 from tests.unit.doctor.healthy import data, pod, snapshot
 
-CASES = (*OTHERS, *DATA_CASES, *ADMISSION_CASES)
+CASES = (*OTHERS, *DATA_CASES, *ADMISSION_CASES, *snapshots.CASES)
 
 
 def test_a_healthy_site_is_well_and_every_check_has_looked():

@@ -16,9 +16,9 @@ from avadm.doctor.parts import parameters, site_facts
 from avadm.findings import Severity
 from avadm_lab.layout import PARTS as LAB_PARTS
 from avadm_validation.suites.objects.users import LIMITED, PLAIN
-from tests.unit.doctor.faulty_snapshots import parts
 from tests.unit.doctor.healthy import data, snapshot
 from tests.unit.doctor.healthy_data import master, shipper, usage
+from tests.unit.doctor.troubles import parts
 
 TOPICS = {"objects", "cache", "database", "logs"}
 

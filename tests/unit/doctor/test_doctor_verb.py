@@ -7,8 +7,9 @@ import pytest
 from avadm.doctor import collect as collecting
 from avadm.doctor.parts import QUESTIONS
 from avadm.remote import call as asking
-from tests.unit.doctor.faulty_snapshots import lose, put, silent
+from tests.unit.doctor.faulty_snapshots import silent
 from tests.unit.doctor.healthy import NODES, data, snapshot
+from tests.unit.doctor.troubles import lose, put
 from tests.unit.fakes.nodes import answer, given
 
 SITE = """

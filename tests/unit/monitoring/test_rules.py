@@ -1,4 +1,4 @@
-"""The rules: promtool accepts them, every alert has its cases (rules/*.yml) and says what to do."""
+"""The rules: promtool accepts them, every alert has its cases (rules/*.yml, components/*/alerts*.yml) and says what to do."""
 
 import json
 import re
@@ -12,7 +12,12 @@ from tests.unit.fakes.roles import ROLES
 
 RULES = sorted((ROLES / "prometheus/files/rules").glob("*.yml"))
 RECORDING = RULES[0].with_name("recording.yml")
-CASES = sorted((Path(__file__).parent / "rules").glob("*.yml"))
+HERE = Path(__file__).parent
+CASES = {path.stem: path for path in (HERE / "rules").glob("*.yml")} | {
+    path.stem.partition("_")[2] or path.parent.name: path
+    for path in HERE.parent.glob("components/*/alerts*.yml")
+}
+"""File of rules to the file of its cases; a component's has the name of what it is about."""
 SEVERITIES = {"critical", "warning", "info", "none"}
 # It fires always; that is what it is for.
 ALWAYS_FIRES = {"Watchdog"}
@@ -43,7 +48,9 @@ def known_trouble(trouble):
 def cases():
     """Return name of a file of rules to (alert, severity, case) of its cases."""
     troubles = load(ROLES / "log_watch/files/known-troubles.yml")["troubles"]
-    found = {path.stem: load(path) for path in CASES} | {"log_troubles": dict(map(known_trouble, troubles))}
+    found = {name: load(path) for name, path in CASES.items()} | {
+        "log_troubles": dict(map(known_trouble, troubles))
+    }
     return {
         name: [
             (*re.fullmatch(r"(\w+) \((\w+)\)", alert).groups(), one)

@@ -9,6 +9,7 @@ from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
 from avadm.errors import AvadmError
 from avadm.plan.graph import make_plan, select
+from avadm.site.components import Components
 from avadm.site.model import RoleName
 from tests.unit.fakes import sites
 
@@ -19,14 +20,15 @@ NODES = {
     "comp2": ["client"],
 }
 
-EVERY_PART = {
-    "ava": {},
-    "object_store": {},
+NEEDS = {
     "alluxio": {"mounts": [{"path": "/a", "cephfs": "/a"}]},
     "logs": {"stores": ["n"]},
-    "database": {},
 }
-"""Each part of a site that a site file may leave out, with what it cannot do without."""
+"""What a part of a site cannot do without; all others have defaults."""
+EVERY_PART = {
+    name: NEEDS.get(name, {}) for name, field in Components.model_fields.items() if field.default is None
+}
+"""Each part that a site file may leave out."""
 
 HOME = Path(__file__).parents[3]
 

@@ -1,4 +1,7 @@
-"""The site files that tests try: a good one, and each case in cases/*.yml as an edit of it or as a text of its own."""
+"""The site files that tests try: a good one, and each case as an edit of it or as a text of its own.
+
+Cases are in cases/*.yml, and in cases.yml of a component's own folder (tests/unit/components).
+"""
 
 from __future__ import annotations
 
@@ -59,8 +62,10 @@ def _flat(edits: list[Any]) -> list[list[Any]]:
 
 
 def cases() -> list[Case]:
+    files = {path.stem: path for path in (HERE / "cases").glob("*.yml")}
+    files |= {path.parent.name: path for path in HERE.parent.glob("components/*/cases.yml")}
     return [
-        Case(path.stem, name, about)
-        for path in sorted((HERE / "cases").glob("*.yml"))
+        Case(family, name, about)
+        for family, path in sorted(files.items())
         for name, about in yaml.safe_load(path.read_text()).items()
     ]

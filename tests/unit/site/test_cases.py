@@ -1,4 +1,4 @@
-"""Every rule and every kind of wrong value: one small case each, in cases/*.yml."""
+"""Every rule and every kind of wrong value: one small case each, in cases/*.yml and components/*/cases.yml."""
 
 from __future__ import annotations
 
