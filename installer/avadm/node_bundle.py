@@ -10,6 +10,8 @@ from pathlib import Path
 import avadm_node
 
 FOLDER = Path(avadm_node.__file__).parent
+BY_NAME = ("avadm_node.probes.health.parts",)
+"""Modules that import those beside them by names which only a call brings: all of these come along."""
 # Python 3.11 counts the depth of all threads' trees together and takes it for an error (cpython 106905).
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -24,7 +26,12 @@ def modules(name: str) -> dict[str, Path]:
         if path is None or here in found:
             continue
         found[here] = path
-        left += [here.rpartition(".")[0], *_imports(here, path)]
+        package = here.rpartition(".")[0]
+        left += [package, *_imports(here, path)]
+        if here in BY_NAME:
+            left += [
+                f"{package}.{beside.stem}" for beside in path.parent.glob("*.py") if beside.stem != "__init__"
+            ]
     return dict(sorted(found.items()))
 
 

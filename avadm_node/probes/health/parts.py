@@ -6,72 +6,48 @@ from __future__ import absolute_import
 import _strptime  # noqa: F401
 import threading
 import time
+from importlib import import_module
 
-from . import (
-    addons,
-    alluxio,
-    ava,
-    base,
-    ceph,
-    cephfs,
-    database,
-    database_backup,
-    etcd,
-    gpu,
-    logs,
-    masters,
-    monitoring,
-    nodes,
-    objects,
-    packet_filter,
-)
 from .system import LONG_LINE, Failed
 
-MODULES = (
-    addons,
-    alluxio,
-    ava,
-    base,
-    ceph,
-    cephfs,
-    database,
-    database_backup,
-    etcd,
-    gpu,
-    logs,
-    masters,
-    monitoring,
-    nodes,
-    objects,
-    packet_filter,
-)
-"""Each is named as the component whose checks judge what its parts return."""
 
+def part(name, modules):
+    """Return the function of a part's name, which takes the parameters and returns what is JSON-ready, or raises.
 
-def part(name):
-    """Return the function of a part's name, which takes the parameters and returns what is JSON-ready, or raises."""
-    for module in MODULES:
-        if hasattr(module, name):
-            return getattr(module, name)
-    raise Failed("no part is called %s" % name)
+    Args:
+        modules: part to the module beside this one that has it, named as the component whose checks judge what it returns.
+    """
+    if name not in modules:
+        raise Failed("no part is called %s" % name)
+    return getattr(import_module("." + modules[name], __package__), name)
 
 
 def ask(params):
-    """Run the parts (name to seconds); one that fails or does not end hides no other."""
+    """Run the parts (name to seconds) of ``modules``; one that fails or does not end hides no other."""
     begun = time.time()
     found, errors = {}, {}
 
-    def take(name):
-        try:
-            found[name] = part(name)(params)
-        except Exception as error:
-            # Not str(error): python 2 cannot write every text as bytes.
-            text = error.args[0] if isinstance(error, Failed) and error.args else repr(error)
-            errors[name] = text[:LONG_LINE]
+    def failed(name, error):
+        # Not str(error): python 2 cannot write every text as bytes.
+        text = error.args[0] if isinstance(error, Failed) and error.args else repr(error)
+        errors[name] = text[:LONG_LINE]
 
-    threads = []
+    def take(name, function):
+        try:
+            found[name] = function(params)
+        except Exception as error:
+            failed(name, error)
+
+    # Before any thread runs: in Python 2.7 threads that import wait for each other.
+    functions = {}
     for name in sorted(params["parts"]):
-        thread = threading.Thread(target=take, args=(name,))
+        try:
+            functions[name] = part(name, params["modules"])
+        except Exception as error:
+            failed(name, error)
+    threads = []
+    for name in sorted(functions):
+        thread = threading.Thread(target=take, args=(name, functions[name]))
         thread.daemon = True
         thread.start()
         threads.append((name, thread))

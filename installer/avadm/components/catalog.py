@@ -56,6 +56,8 @@ def modules(kind: str) -> list[ModuleType]:
 COMPONENTS: tuple[Component, ...] = tuple(component for _, component in _FOLDERS)
 """In an order in which they can be installed."""
 PHASES: tuple[Phase, ...] = tuple(component.phase for component in COMPONENTS)
+BY_FOLDER = dict(_FOLDERS)
+"""Name of its folder, which its modules elsewhere are named after, to component."""
 BY_NAME = {component.name: component for component in COMPONENTS}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from avadm.checks.evidence import SiteFacts, SiteNode
-from avadm.components.catalog import COMPONENTS, always, given, held, listeners
+from avadm.components.catalog import BY_FOLDER, COMPONENTS, always, given, held, listeners
 from avadm.components.model import Probe
 from avadm.components.monitoring.variables_tls import READER_FILES, read_guarded
 from avadm.components.nodes.variables import DNS_OFFSET, tunnels
@@ -22,7 +22,9 @@ from avadm.site.load import SiteFile
 KUBE = ("master", "worker")
 
 QUESTIONS: tuple[Probe, ...] = tuple(q for c in COMPONENTS for q in c.questions)
-"""A new kind of question: one line in its component, and a function of that name in a module of avadm_node/probes/health."""
+"""A new kind of question: one line in its component, and a function of that name in avadm_node/probes/health/COMPONENT.py."""
+MODULES = {q.name: folder for folder, component in BY_FOLDER.items() for q in component.questions}
+"""Question to the module that has its function."""
 CERTIFICATES = sorted({pattern for c in COMPONENTS for pattern in c.certificates})
 """Patterns of the files with certificates that avadm writes on nodes."""
 
@@ -94,7 +96,8 @@ def parameters(
     own = [node.address] if "dns" in node.roles else []
     service = [str(site_file.site.network.services[DNS_OFFSET])] if set(KUBE) & set(node.roles) else []
     return {
-        "parts": wanted(facts, node, only),
+        "parts": (asked := wanted(facts, node, only)),
+        "modules": {name: MODULES[name] for name in asked},
         "name": node.name,
         "address": node.address,
         "mount": facts.mount,

@@ -1,16 +1,21 @@
 """The lab's site files with the parts that a test wants, and what nodes are asked."""
 
 from functools import partial
+from importlib import import_module
 
 import pytest
 
+from avadm.doctor import parts as questions
 from avadm_node.probes.health import kubectl, parts, services, system
 from tests.unit.fakes import labs
 from tests.unit.fakes.cli import called
 
 __all__ = ["called"]
 
-MODULES = (*parts.MODULES, kubectl, services, parts)
+ASKED = [
+    import_module(f"avadm_node.probes.health.{name}") for name in sorted(set(questions.MODULES.values()))
+]
+MODULES = (*ASKED, kubectl, services, parts)
 
 
 @pytest.fixture

@@ -11,13 +11,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm.doctor.parts import QUESTIONS, patterns
+from avadm.doctor.parts import MODULES, QUESTIONS, patterns
 from avadm.remote.call import script as program
 from avadm_node.probes.health import parts
 
 
 def run(*names):
-    text = program(parts.ask, {"parts": dict.fromkeys(names, 20)})
+    return script_of(dict.fromkeys(names, 20), MODULES)
+
+
+def script_of(asked, modules):
+    text = program(parts.ask, {"parts": asked, "modules": modules})
     done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -48,10 +52,17 @@ def test_a_part_that_fails_hides_no_other():
     assert "2381" in found["errors"]["etcd"]
 
 
+def test_a_part_of_no_module_hides_no_other():
+    found = script_of({"memory": 20, "nothing": 20, "absent": 20}, MODULES | {"absent": "no_module"})
+    assert "memory" in found["parts"]
+    assert found["errors"].keys() == {"nothing", "absent"}
+    assert "no part is called nothing" in found["errors"]["nothing"]
+
+
 def test_a_part_that_hangs_is_given_up(script, monkeypatch):
     monkeypatch.setitem(script, "memory", lambda params: time.sleep(5))
     begun = time.monotonic()
-    found = script["ask"]({"parts": {"memory": 1, "addresses": 10}})
+    found = script["ask"]({"modules": MODULES, "parts": {"memory": 1, "addresses": 10}})
     assert time.monotonic() - begun < 4
     assert found["errors"] == {"memory": "no answer within 1 s"}
     assert "127.0.0.1" in found["parts"]["addresses"]

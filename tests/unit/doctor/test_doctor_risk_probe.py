@@ -44,7 +44,11 @@ def played(tmp_path):
 
 
 def test_a_servers_build_and_flags_are_read_from_its_process(played):
-    params = {"parts": {"defences": 20}, "packages": {"no-such-package": "1"}}
+    params = {
+        "parts": {"defences": 20},
+        "modules": {"defences": "nodes"},
+        "packages": {"no-such-package": "1"},
+    }
     text = script(parts.ask, params)
     env = {**os.environ, "PATH": f"{played}/bin:{os.environ['PATH']}"}
     argv = [sys.executable, "-"]

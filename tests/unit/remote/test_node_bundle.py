@@ -35,3 +35,9 @@ def test_what_functions_import_is_among_the_modules_of_a_program():
         "avadm_node.probes.disks.blank",
         *(f"avadm_node.agents.volumes.{p}" for p in parts),
     }
+
+
+def test_what_a_module_imports_by_name_comes_along():
+    beside = {p.stem for p in (FOLDER / "probes/health").glob("*.py")} - {"__init__"}
+    assert set(modules("avadm_node.probes.health.parts")) >= {f"avadm_node.probes.health.{n}" for n in beside}
+    assert "avadm_node.probes.health.gpu" not in modules("avadm_node.probes.health.signals")
