@@ -7,6 +7,7 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
+from avadm.components.catalog import PHASES
 from tests.unit.fakes.scripts import ROOT, load
 
 
@@ -41,6 +42,32 @@ def test_every_role_and_verb_has_its_part(pages):
     assert [name for name in there if f"\n## {name}\n" not in pages["roles.md"]] == []
     for verb in ("apply", "lab up", "site check", "runs show", "accept verify"):
         assert f"## `avadm {verb}`" in pages["cli.md"]
+
+
+def test_every_phase_and_role_has_a_row_and_every_job_its_port_and_nodes(pages):
+    def rows(text):
+        cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+        return {row[0]: row[1:] for row in cells}
+
+    phases, roles = map(rows, pages["phases.md"].split("## Roles"))
+    assert set(phases) - {"phase", "---"} == {phase.name for phase in PHASES}
+    there = {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()}
+    assert set(roles) - {"role", "---"} == there
+    assert phases["gpu"][1:4] == ["playbooks/gpu.yml", "docker", "gpu"]
+    assert roles["ceph_mgr"][:2] == ["ceph", "mgr"], "not where it only lends tasks"
+    jobs = rows(pages["scrape-jobs.md"])
+    assert {"node", "database", "etcd"} < set(jobs)
+    assert [job for job, (port, on) in jobs.items() if not port.strip() or not on.strip()] == []
+    assert jobs["etcd"] == ["2379", "etcd"]
+
+
+def test_a_file_of_alerts_is_named_as_its_component_or_what_it_is_about(generate):
+    names = [generate.alerts_name(ROOT / f"a/logs/{name}.yml") for name in ("alerts", "alerts_new_errors")]
+    assert names == ["logs", "new_errors"]
+    files = {}
+    generate.put(files, ROOT / "x.yml", "1")
+    with pytest.raises(ValueError, match=r"x\.yml: two components"):
+        generate.put(files, ROOT / "x.yml", "2")
 
 
 def test_rows_of_a_table_are_whole(pages):
