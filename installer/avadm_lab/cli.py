@@ -16,6 +16,7 @@ from avadm.cli.output import console, print_json, stderr
 from avadm.cli.tables import print_table
 from avadm.errors import AvadmError
 from avadm.quantity import quantity
+from avadm_lab.layout import PARTS
 
 if TYPE_CHECKING:
     from avadm_lab.lab import Lab
@@ -70,7 +71,7 @@ def _lab(report: Printer, *, to_remove: bool = False, **wanted: object) -> Lab:
 
     from avadm_lab import folder
     from avadm_lab.lab import Lab
-    from avadm_lab.layout import PARTS, Config
+    from avadm_lab.layout import Config
     from avadm_lab.process import LocalProc
 
     place = folder.default()
@@ -130,7 +131,7 @@ def lab() -> None:
     "--with",
     "parts",
     multiple=True,
-    type=click.Choice(["objects", "cache", "logs", "database", "ava", "none"]),
+    type=click.Choice([*PARTS, "none"]),
     help="A component beside ceph, Prometheus and Kubernetes; repeatable; none for none of them [default: all, in a "
     "lab with storage on Debian 12].",
 )

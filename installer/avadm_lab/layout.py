@@ -8,16 +8,41 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from avadm.errors import AvadmError
+from avadm.site.components import Components
+from avadm.site.errors import model_of
 
 MIB = 1024 * 1024
 _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
 _RACKS = 3
 _FIRST_MASTER = 61
 """Number of the first master's address in the subnet: storage nodes have .11 to .50."""
-PARTS = ("objects", "cache", "logs", "database", "ava")
+WRITTEN = {
+    "objects": "object_store",
+    "cache": "alluxio",
+    "logs": "logs",
+    "database": "database",
+    "ava": "ava",
+}
+"""Part to its key of the site file's `components`, where the lab gives it options or nodes of its own."""
+
+
+def _plain() -> tuple[str, ...]:
+    """Return the keys of `components` that may be left out and need no options."""
+    found = ((key, field, model_of(field.annotation)) for key, field in Components.model_fields.items())
+    return tuple(
+        key
+        for key, field, model in found
+        if field.default is None and model and not any(f.is_required() for f in model.model_fields.values())
+        if key not in WRITTEN.values()
+    )
+
+
+PLAIN = _plain()
+"""Parts that are in the lab's site file as a component's defaults."""
+PARTS = (*WRITTEN, *PLAIN)
 """Parts beside ceph, monitoring and Kubernetes; `lab up --with` chooses among them."""
 GATEWAYS = 2
 """How many storage nodes run an S3 gateway, with the part objects."""
@@ -50,7 +75,14 @@ class Config(BaseModel):
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
     release: Literal["bookworm", "bullseye"] = "bookworm"
-    parts: tuple[Literal["objects", "cache", "logs", "database", "ava"], ...] = ()
+    parts: tuple[str, ...] = ()
+
+    @field_validator("parts")
+    @classmethod
+    def _known(cls, parts: tuple[str, ...]) -> tuple[str, ...]:
+        if strange := sorted(set(parts) - set(PARTS)):
+            raise ValueError(f"{', '.join(strange)}: not one of {', '.join(PARTS)}")
+        return parts
 
     @property
     def gateway(self) -> IPv4Address:

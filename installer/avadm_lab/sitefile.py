@@ -16,7 +16,7 @@ from avadm.findings import Finding, errors
 from avadm.site.load import examine
 from avadm.site.model import Site
 from avadm_lab.docker import emulation
-from avadm_lab.layout import Config, LabNode
+from avadm_lab.layout import PLAIN, Config, LabNode
 from avadm_lab.layout import nodes as layout
 
 GIT_PORT = 2022
@@ -198,6 +198,7 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         data["components"]["database"] = {"vip": str(config.database_vip)}
     if config.platform:
         data["components"]["ava"] = {"git": [_code(config, host_keys.get(nodes[0].name, ""))]}
+    data["components"] |= {part: {} for part in PLAIN if part in config.parts}
     Site.model_validate(data)
     out = io.StringIO()
     yaml = YAML()

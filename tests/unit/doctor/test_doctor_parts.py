@@ -1,7 +1,7 @@
 """What the doctor knows of a site's parts: their ports, and their virtual addresses."""
 
 from avadm.doctor.parts import parameters, site_facts
-from avadm_lab.layout import PARTS
+from avadm_lab.layout import WRITTEN
 
 
 def asked(site_file, name):
@@ -10,7 +10,7 @@ def asked(site_file, name):
 
 
 def test_every_part_is_asked_for_its_ports_where_it_runs(site):
-    every, none = site(PARTS), site(())
+    every, none = site(tuple(WRITTEN)), site(())
     assert {n: asked(every, n) - asked(none, n) for n in ("stor1", "stor3", "comp1", "comp3")} == {
         "stor1": {7443},
         "stor3": set(),

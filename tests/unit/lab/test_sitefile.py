@@ -1,10 +1,13 @@
 from ipaddress import IPv4Network
 
 import pytest
+from pydantic import ValidationError
 from ruamel.yaml import YAML
 
+from avadm.site.components import Components
 from avadm.site.load import examine
 from avadm.site.model import Site
+from avadm_lab import layout
 from avadm_lab.layout import PARTS, Config, nodes
 from avadm_lab.sitefile import check, text
 from tests.unit.fakes.errors import refused
@@ -106,6 +109,21 @@ def test_without_masters_nothing_of_kubernetes_is_in_it():
     assert written.network.api_vip is None
     assert list(written.extra_vars) == ["chrony_adjust_clock", "base_own_kernel"]
     assert all(n.vars == {} for n in written.nodes)
+
+
+def test_a_part_without_options_of_the_labs_own_is_written_with_its_defaults(monkeypatch):
+    optional = {key for key, field in Components.model_fields.items() if field.default is None}
+    assert set(layout.PARTS) == set(layout.WRITTEN) | set(layout.PLAIN)
+    assert {*layout.WRITTEN.values(), *layout.PLAIN} == optional
+    for name in ("layout.PARTS", "sitefile.PLAIN"):
+        monkeypatch.setattr(f"avadm_lab.{name}", (*layout.PARTS, "database"))
+    assert made(parts=("database",), masters=0).components.database is not None
+    assert made(masters=0).components.database is None
+
+
+def test_an_unknown_part_is_refused():
+    with pytest.raises(ValidationError, match="nothing: not one of objects, cache"):
+        Config(parts=("logs", "nothing"))
 
 
 def test_no_secret_is_in_it():
