@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, func, select
 from ava.db import disks, records
 from ava.db.base import Base, new_id, page, reading, refuse, upsert, writing
 from ava.db.lookup import Lock, group_row, user_name, user_row
+from ava.db.offboarding import RunStop, stop_runs
 from ava.db.outbox import enqueue
 from ava.db.tables import groups, members, runs, users
 from ava.db.users import next_number
@@ -135,13 +136,23 @@ class Groups(Base):
         enqueue(connection, now, "group-changed", name, Topic.OPERATOR)
 
     @writing
-    def remove_member(self, connection: Connection, group: str, user: str, now: datetime) -> None:
-        """Take a user out. Runs continue, charged to it; the default becomes the oldest membership left."""
+    def remove_member(
+        self, connection: Connection, group: str, user: str, now: datetime, *, stop: RunStop | None = None
+    ) -> None:
+        """Take a user out; the default becomes the oldest membership left.
+
+        Runs continue, charged to the group, unless ``stop`` asks for their end: then also where the user is out already. 404
+        for a user who is not a member.
+        """
         person = user_row(connection, user, Lock.NO_KEY_UPDATE)
         name = group_row(connection, group).name
         which = and_(members.c.group_name == name, members.c.user_name == person.name)
         gone = connection.execute(members.delete().where(which).returning(members.c.since)).one_or_none()
+        if stop is not None:
+            stop_runs(connection, person.name, stop, now, group=name)
         if gone is None:
+            if stop is not None:
+                return
             raise missing(Phrase("user {person} in the group {name}", person=person.name, name=name), "user")
         if person.default_group == name:
             oldest = select(members.c.group_name).where(members.c.user_name == person.name)

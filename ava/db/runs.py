@@ -179,16 +179,7 @@ class Runs(Base):
     @writing
     def stop(self, connection: Connection, run: str, now: datetime, *, by: str) -> Run:
         """Ask for the end. A queued run is finished at once; an admitted one when the operator says that its pods are gone."""
-        row = run_row(connection, run, Lock.NO_KEY_UPDATE)
-        if row.phase == Phase.FINISHED or row.stop is not None:
-            return records.run(row)
-        reason = Phrase("Stopped by {by}.", by=plain(by, 200))
-        report = {"stop": now, **phrased("reason", reason)}
-        asked = connection.execute(runs.update().where(runs.c.id == run).values(report).returning(runs)).one()
-        if row.phase == Phase.QUEUED:
-            return _finish(connection, asked, Outcome.STOPPED, reason, now)
-        enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
-        return records.run(asked)
+        return stop_run(connection, run, now, by=by)
 
     @writing
     def restart(self, connection: Connection, run: str, attempt: int, now: datetime) -> Run:
@@ -242,6 +233,20 @@ def _kept(reason: Problem) -> Any:
     """Return a reason as it is kept; in English alone where the phrases are too much."""
     whole = plain_document(reason.as_stored(), 1000)
     return plain_document(reason.as_dict(), 1000) if "left_out" in whole else whole
+
+
+def stop_run(connection: Connection, run: str, now: datetime, *, by: str) -> Run:
+    """Ask for the end of a run, as `Runs.stop`."""
+    row = run_row(connection, run, Lock.NO_KEY_UPDATE)
+    if row.phase == Phase.FINISHED or row.stop is not None:
+        return records.run(row)
+    reason = Phrase("Stopped by {by}.", by=plain(by, 200))
+    report = {"stop": now, **phrased("reason", reason)}
+    asked = connection.execute(runs.update().where(runs.c.id == run).values(report).returning(runs)).one()
+    if row.phase == Phase.QUEUED:
+        return _finish(connection, asked, Outcome.STOPPED, reason, now)
+    enqueue(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
+    return records.run(asked)
 
 
 def create_run(

@@ -11,6 +11,7 @@ from ava.db import records
 from ava.db.base import Base, new_id, page, reading, refuse, writing
 from ava.db.identities import identify
 from ava.db.lookup import Lock, group_row, user_row
+from ava.db.offboarding import RunStop, stop_runs
 from ava.db.outbox import enqueue
 from ava.db.tables import (
     charges,
@@ -111,10 +112,15 @@ class Users(Base):
         email: str | None = None,
         email_confirmed: bool = False,
         password: str | None = None,
+        confirmation: tuple[str, str] | None = None,
+        stop: RunStop | None = None,
     ) -> User:
         """Change what is given. Shutting a person out ends their sessions and tokens; 409 for the last administrator.
 
         Another address is not confirmed unless ``email_confirmed`` says so.
+
+        ``confirmation``: an address and the link by which it is confirmed: mailed where it is then the address of an active
+        user and not confirmed. ``stop``: what ends of the runs of a user who is then not active.
         """
         if email is not None:
             refuse(email_problems(email, "email"))
@@ -132,14 +138,19 @@ class Users(Base):
                 known = now
             if known != before.email_confirmed:
                 changes["email_confirmed"] = known
-        if not changes:
-            return records.user(before)
-        update = users.update().where(users.c.name == before.name).values(changes).returning(users)
-        after = connection.execute(update).one()
+        after = before
+        if changes:
+            update = users.update().where(users.c.name == before.name).values(changes).returning(users)
+            after = connection.execute(update).one()
+            if after.state != UserState.ACTIVE:
+                connection.execute(secrets.delete().where(secrets.c.user_name == before.name))
+            if after.state != before.state:
+                _enqueue_change(connection, now, before.name, UserState(after.state))
         if after.state != UserState.ACTIVE:
-            connection.execute(secrets.delete().where(secrets.c.user_name == before.name))
-        if after.state != before.state:
-            _enqueue_change(connection, now, before.name, UserState(after.state))
+            if stop is not None:
+                stop_runs(connection, after.name, stop, now)
+        elif confirmation is not None and after.email_confirmed is None and after.email == confirmation[0]:
+            _enqueue_confirmation(connection, now, after.name, *confirmation)
         return records.user(after)
 
     @writing
@@ -162,8 +173,7 @@ class Users(Base):
         self, connection: Connection, name: str, email: str, link: str, now: datetime
     ) -> None:
         """Have a mail with a link sent to an address that a person has not confirmed yet."""
-        person = user_row(connection, name)
-        enqueue(connection, now, CONFIRM_EMAIL, person.name, Topic.NOTICE, email=email.lower(), link=link)
+        _enqueue_confirmation(connection, now, user_row(connection, name).name, email, link)
 
     @writing
     def confirm_email(self, connection: Connection, name: str, email: str, now: datetime) -> User | None:
@@ -218,6 +228,10 @@ class Users(Base):
 def _enqueue_change(connection: Connection, now: datetime, name: str, state: UserState) -> None:
     topics = Topic.OPERATOR, Topic.NOTICE, Topic.STORAGE
     enqueue(connection, now, "user-changed", name, *topics, state=UserState(state).value)
+
+
+def _enqueue_confirmation(connection: Connection, now: datetime, name: str, email: str, link: str) -> None:
+    enqueue(connection, now, CONFIRM_EMAIL, name, Topic.NOTICE, email=email.lower(), link=link)
 
 
 def next_number(connection: Connection, name: str) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ava.db.offboarding import RunStop
 from ava.domain.model import Group
 from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError
 from ava.schemas.common import Paged, QuotaIn
 from ava.schemas.users import GroupMake, GroupOut, GroupsQuery, MemberOut
-from ava.services import offboarding, pagination, serializers
+from ava.services import pagination, serializers
 from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
 from ava.services.context import Context
@@ -93,16 +94,15 @@ def add_member(context: Context, caller: Caller, name: str, user: str) -> None:
 
 
 def remove_member(context: Context, caller: Caller, name: str, user: str, stop_runs: bool = False) -> None:
-    """Take a user out of a group; runs continue, charged to it, but cannot grow."""
+    """Take a user out of a group; runs continue, charged to it, but cannot grow, or are stopped in the same transaction."""
     group = _group(context, caller, name, "groups.leave")
     person = find(context.db.users.get, "user", user, "path.user")
     with record_change(
         context, caller, "groups.leave", f"group {group.name}", user=person.name, stop_runs=stop_runs
     ):
-        try:
-            context.db.groups.remove_member(group.name, person.name, context.clock())
-        except ApiError as refused:
-            if not stop_runs or refused.status != 404:
-                raise
-        if stop_runs:
-            offboarding.stop(context, caller, person.name, group.name)
+        context.db.groups.remove_member(
+            group.name,
+            person.name,
+            context.clock(),
+            stop=RunStop(caller.me.name, caller.address) if stop_runs else None,
+        )

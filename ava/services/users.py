@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
+from ava.db.offboarding import RunStop
 from ava.domain.model import User, UserState
 from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem
@@ -20,7 +22,7 @@ from ava.schemas.users import (
     UserOut,
     UsersQuery,
 )
-from ava.services import offboarding, pagination, serializers
+from ava.services import pagination, serializers
 from ava.services.auth import email_confirmation, invitations, registration
 from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller, new_secret
@@ -78,27 +80,37 @@ def show_user(context: Context, caller: Caller, name: str) -> UserOut:
 
 
 def change_user(context: Context, caller: Caller, name: str, body: UserChange) -> UserOut:
-    """Approve, shut out, make or unmake an administrator, change the address."""
+    """Approve, shut out, make or unmake an administrator, change the address; one transaction with what follows from it."""
     only_email = body.state is None and body.admin is None and body.stop_runs is None
     found = find_user(context, caller, name, "users.email" if only_email else "users.change")
     detail = {k: v for k, v in body.model_dump().items() if v is not None}
     if not detail:
         return serializers.user(context, found)
+    state = UserState(body.state) if body.state else None
     with record_change(context, caller, "users.change", f"user {found.name}", **detail):
+        # What an administrator types is taken as it is; what users type is confirmed by themselves.
+        known = caller.me.admin and body.email is not None
+        confirmation = None
+        if not known and (body.email is not None or state not in (None, found.state)):
+            confirmation = email_confirmation.prepare(context, _changed(found, state, body.email))
         changed = context.db.users.update(
             found.name,
             context.clock(),
-            state=UserState(body.state) if body.state else None,
+            state=state,
             admin=body.admin,
             email=body.email,
-            # What an administrator types is taken as it is; what users type is confirmed by themselves.
-            email_confirmed=caller.me.admin,
+            email_confirmed=known,
+            confirmation=confirmation,
+            stop=RunStop(caller.me.name, caller.address, public_only=not body.stop_runs),
         )
-        if body.email is not None or changed.state is not found.state:
-            email_confirmation.offer(context, changed)
-        if changed.state is not UserState.ACTIVE:
-            (offboarding.stop if body.stop_runs else offboarding.stop_public)(context, caller, changed.name)
     return serializers.user(context, changed)
+
+
+def _changed(user: User, state: UserState | None, email: str | None) -> User:
+    """Return an account as it will be with another state or address, which is then not confirmed."""
+    email = user.email if email is None else email.lower()
+    confirmed = user.email_confirmed if email == user.email else None
+    return replace(user, state=state or user.state, email=email, email_confirmed=confirmed)
 
 
 def remove_user(context: Context, caller: Caller, name: str) -> None:

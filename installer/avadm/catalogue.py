@@ -1408,8 +1408,9 @@ CATALOGUE: dict[str, FindingType] = {
     "vswitch-outside-vpc": FindingType(
         "This virtual switch lies in no VPC.", "Correct the range, or add its VPC to network.vpc."
     ),
+    "waiver-check": FindingType("The waiver names a check that `avadm {scope}` does not have.", "{remedy}"),
     "waiver-ended": FindingType(
-        "The waiver of {check_id} has ended: `avadm preflight` fails for it.",
+        "The waiver of {check_id} has ended: `avadm {scope}` fails for it.",
         "Fix what it waived and remove it, or let {who} decide again.",
         severity=_WARNING,
     ),
@@ -1419,6 +1420,11 @@ CATALOGUE: dict[str, FindingType] = {
     "waivers-ended": FindingType(
         "The waiver of {check_id} for {names} has ended.",
         "Fix what it waived and remove it, or let {who} decide again.",
+        check="waivers",
+    ),
+    "waivers-unknown": FindingType(
+        "The waiver of {check_id} names a check that `avadm {scope}` does not have.",
+        "{remedy}",
         check="waivers",
     ),
     "waivers-unused": FindingType(

@@ -14,6 +14,7 @@ from ava.domain.phrases import Phrase
 from ava.domain.problems import ApiError, Problem, conflict
 from ava.services.auth import one_time_links
 from ava.services.auth.caller import digest
+from ava.services.auth.rate_limits import RateLimited
 from ava.services.context import Context
 
 log = logging.getLogger("ava.api")
@@ -42,6 +43,25 @@ def send(context: Context, user: User) -> None:
     """
     if refused := _pointless(context, user):
         raise refused
+    context.db.users.ask_confirmation(user.name, user.email, _link(context, user), context.clock())
+
+
+def prepare(context: Context, user: User) -> tuple[str, str] | None:
+    """Return the address of an account as it will be, and a link to confirm it; the mail counts as sent.
+
+    None where no mail is needed, or no more may be sent now: the account's page shows that, and sends the link again.
+    """
+    if _pointless(context, user) is not None:
+        return None
+    try:
+        return user.email, _link(context, user)
+    except RateLimited as refused:
+        log.warning("user %s: no confirmation sent: %s", user.name, refused.problems[0].what)
+        return None
+
+
+def _link(context: Context, user: User) -> str:
+    """Return a new link, counted against the limits; ApiError 429."""
     bounds = _bounds(user)
     # All are looked at before one counts: where the site sends no more, that does not use up an account's own.
     for kind, who, what in bounds:
@@ -50,8 +70,7 @@ def send(context: Context, user: User) -> None:
         context.rates.spend(kind, who, what)
     settings = context.config.email_confirmation
     address = settings.address if settings is not None else ""
-    link = f"{address}{PATH}?{urlencode({'confirmation': make(context, user)})}"
-    context.db.users.ask_confirmation(user.name, user.email, link, context.clock())
+    return f"{address}{PATH}?{urlencode({'confirmation': make(context, user)})}"
 
 
 def offer(context: Context, user: User) -> None:

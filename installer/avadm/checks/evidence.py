@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -94,6 +95,32 @@ class SiteNode(_Data):
     rules: str = ""
 
 
+class SiteWaiver(_Data):
+    """A waiver of the site file, with what it stands for there.
+
+    Attributes:
+        check: the check as the site file names it, with its scope or without.
+        scope: ``preflight`` or ``doctor``.
+        check_id: the check's id.
+        nodes: names, patterns and roles, as they are written.
+        named: names of the nodes that these are.
+        who: who answers for it.
+        why: the reason.
+        until: the last day on which it holds.
+        where: its place in the site file.
+    """
+
+    check: str
+    scope: str
+    check_id: str
+    nodes: tuple[str, ...]
+    named: tuple[str, ...]
+    who: str
+    why: str
+    until: date
+    where: str = ""
+
+
 class SiteFacts(_Data):
     """What checks need of the site file.
 
@@ -108,6 +135,7 @@ class SiteFacts(_Data):
         disk_percent: free space in percent below which kubelet evicts pods.
         snapshot_minutes: minutes between two snapshots of etcd.
         max_skew_ms: largest difference between two clocks.
+        waivers: of the doctor's findings.
     """
 
     name: str
@@ -120,6 +148,7 @@ class SiteFacts(_Data):
     disk_percent: float = 10.0
     snapshot_minutes: int = 60
     max_skew_ms: float = 50.0
+    waivers: tuple[SiteWaiver, ...] = ()
 
     def with_role(self, *roles: str) -> tuple[SiteNode, ...]:
         """Return the nodes that have one of these roles."""

@@ -159,19 +159,33 @@ def worst(findings: Iterable[Finding]) -> Severity:
     return min((f.severity for f in findings), key=RANK.index, default=Severity.INFO)
 
 
-def rows(findings: Iterable[Finding], checks: Iterable[Check]) -> list[dict[str, str]]:
-    """Return the doctor's findings as JSON-ready data."""
+def rows(
+    findings: Iterable[Finding], checks: Iterable[Check], waived: Iterable[Waived] = ()
+) -> list[dict[str, object]]:
+    """Return the doctor's findings as JSON-ready data; those that are waived with their waiver and own status in it."""
     requirement = {c.id: c.requirement for c in checks}
-    return [
-        {
+
+    def row(f: Finding, status: str) -> dict[str, object]:
+        return {
             "id": f.check,
-            "status": STATUS[f.severity],
+            "status": status,
             "where": f.where,
             "evidence": f.found,
             "remedy": f.remedy,
             "requirement": requirement[f.check],
         }
-        for f in findings
+
+    return [row(f, STATUS[f.severity]) for f in findings] + [
+        {
+            **row(w.finding, "waived"),
+            "waiver": {
+                "status": STATUS[w.finding.severity],
+                "who": w.waiver.who,
+                "why": w.waiver.why,
+                "until": w.waiver.until.isoformat(),
+            },
+        }
+        for w in waived
     ]
 
 

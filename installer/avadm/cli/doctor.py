@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, cast
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 
     from avadm.checks.evidence import Snapshot
     from avadm.checks.framework import Check
+    from avadm.doctor.waivers import Judgement
 
 SHOWN = 4
 """Different pieces of evidence of one check that are reported."""
 _WRONG = (Severity.ERROR, Severity.UNKNOWN)
 AGAIN_S = 15
 """Seconds between two rounds of `--wait`: what Prometheus tells is not newer than its scrape interval."""
+_WAIVED = "~", "cyan"
 _MARKS = {**MARKS, Severity.INFO: ("✓", "green")}
 
 
@@ -58,11 +61,11 @@ def doctor(
 
     With BUNDLE, a file of `avadm support collect`, no node is asked: what was collected is checked. With --wait the last
     answer counts, and what was bad before is named while it waits. Exit status 1 when something is bad; 2 when nothing
-    is, but something could not be looked at; warnings are shown only.
+    is, but something could not be looked at; warnings, and what the site file waives, are shown only.
     """
-    from avadm.checks.framework import flat, rows, run
     from avadm.doctor.bundle import read
     from avadm.doctor.checks import choose
+    from avadm.doctor.waivers import judge
 
     checks = choose(only)
     if only_list:
@@ -70,29 +73,27 @@ def doctor(
     if bundle and wait_s:
         raise click.UsageError("--wait asks the nodes again; a bundle never changes. Leave one of them out.")
 
-    def look() -> tuple[Snapshot, list[Finding]]:
+    def look() -> tuple[Snapshot, Judgement]:
         snapshot = read(bundle) if bundle else _ask(app, checks if only else None, quiet=as_json)
-        return snapshot, flat(run(snapshot, checks))
+        return snapshot, judge(snapshot, checks)
 
-    snapshot, results = _until_good(look, wait_s)
+    snapshot, found = _until_good(look, wait_s)
     if as_json:
-        print_json({"checks": rows(results, checks)})
+        print_json({"checks": found.rows()})
     else:
-        _print(snapshot, checks, results)
-    return exit_status(snapshot, results)
+        _print(snapshot, found)
+    return exit_status(snapshot, found)
 
 
-def _until_good(
-    look: Callable[[], tuple[Snapshot, list[Finding]]], wait_s: int
-) -> tuple[Snapshot, list[Finding]]:
+def _until_good(look: Callable[[], tuple[Snapshot, Judgement]], wait_s: int) -> tuple[Snapshot, Judgement]:
     """Return the first look that is good, or the last one once `wait_s` seconds have passed."""
     import tenacity
 
-    def wanting(seen: tuple[Snapshot, list[Finding]]) -> bool:
+    def wanting(seen: tuple[Snapshot, Judgement]) -> bool:
         return exit_status(*seen) != EXIT_GOOD
 
     def tell(state: tenacity.RetryCallState) -> None:
-        seen = [f"{f.check}: {f.found}" for f in _seen(state)[1] if f.severity in _WRONG]
+        seen = [f"{f.check}: {f.found}" for f in _seen(state)[1].stands if f.severity in _WRONG]
         more = f" (and {len(seen) - 1} more)" if len(seen) > 1 else ""
         left = wait_s - (state.seconds_since_start or 0)
         first = visible(seen[0] if seen else "no node has answered")
@@ -107,15 +108,18 @@ def _until_good(
     )(look)
 
 
-def _seen(state: tenacity.RetryCallState) -> tuple[Snapshot, list[Finding]]:
+def _seen(state: tenacity.RetryCallState) -> tuple[Snapshot, Judgement]:
     """Return what the last look found; it is asked only after one."""
-    seen: tuple[Snapshot, list[Finding]] = cast("tenacity.Future", state.outcome).result()
+    seen: tuple[Snapshot, Judgement] = cast("tenacity.Future", state.outcome).result()
     return seen
 
 
-def exit_status(snapshot: Snapshot, results: Sequence[Finding]) -> int:
-    """Return 2 where no node answered, 1 where something is bad, 2 where something could not be looked at, else 0."""
-    seen = {f.severity for f in results}
+def exit_status(snapshot: Snapshot, found: Judgement) -> int:
+    """Return 2 where no node answered, 1 where something is bad, 2 where something could not be looked at, else 0.
+
+    What is waived counts as looked at, no more.
+    """
+    seen = {f.severity for f in found.stands} | {Severity.INFO for _ in found.waived}
     if all(facts.silent for facts in snapshot.nodes.values()):
         return EXIT_COULD_NOT_RUN
     if Severity.ERROR in seen:
@@ -169,8 +173,9 @@ def _list(checks: Sequence[Check], as_json: bool) -> int:
     return EXIT_GOOD
 
 
-def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Finding]) -> None:
-    """Print the troubles, the worst first and the same one of many nodes once; then a line for each topic."""
+def _print(snapshot: Snapshot, judgement: Judgement) -> None:
+    """Print the troubles, the worst first and the same one of many nodes once; then what is waived and a line for each topic."""
+    results = judgement.stands
     for severity in (*_WRONG, Severity.WARNING):
         together: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         for r in results:
@@ -180,21 +185,30 @@ def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Findin
                 together[key].append(r)
         for some in together.values():
             console.print(_block(severity, some))
-    print_table(_topics(checks, results), whole=())
+    waived: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for w in judgement.waived:
+        by = f"by {w.waiver.who} until {w.waiver.until}: {w.waiver.why}"
+        waived[w.finding.check, by].append(replace(w.finding, remedy=by))
+    for some in waived.values():
+        console.print(_block(None, some))
+    print_table(_topics(judgement), whole=())
     bad, unknown, watch = (
         len({r.check for r in results if r.severity is s}) for s in (*_WRONG, Severity.WARNING)
     )
     words = f"{bad} bad, {watch} to watch, {unknown} not known"
+    words += f", {quantity(len(judgement.waived), 'finding')} waived" if judgement.waived else ""
+    seen = {r.check for r in results} | {w.finding.check for w in judgement.waived}
     console.print(
-        f"\n{quantity(len(snapshot.nodes), 'node')}, {quantity(len({r.check for r in results}), 'check')}, "
+        f"\n{quantity(len(snapshot.nodes), 'node')}, {quantity(len(seen), 'check')}, "
         f"{snapshot.seconds:.1f} s: {words}."
     )
 
 
-def _block(severity: Severity, some: Sequence[Finding]) -> Text:
+def _block(severity: Severity | None, some: Sequence[Finding]) -> Text:
+    """Return findings of one check and remedy; of what is waived, where there is no severity, that is the waiver."""
     from avadm.cli.nodes import compact
 
-    mark, style = _MARKS[severity]
+    mark, style = _WAIVED if severity is None else _MARKS[severity]
     first, ids = some[0], sorted({r.check for r in some})
     places = list(dict.fromkeys(r.where for r in some))
     where = (
@@ -207,7 +221,7 @@ def _block(severity: Severity, some: Sequence[Finding]) -> Text:
     messages = list(dict.fromkeys(r.found if same else f"{r.where}: {r.found}" for r in some))
     lines = [_folded(text) for text in messages[:SHOWN]]
     lines += [Text(f"    and {len(messages) - SHOWN} more", style="dim")] if len(messages) > SHOWN else []
-    lines += [_folded(first.remedy, "remedy  ")] if first.remedy else []
+    lines += [_folded(first.remedy, "waived  " if severity is None else "remedy  ")] if first.remedy else []
     return Text("\n").join([head, *lines])
 
 
@@ -221,13 +235,14 @@ def _folded(text: str, mark: str = "") -> Text:
     return found
 
 
-def _topics(checks: Sequence[Check], results: Sequence[Finding]) -> Table:
+def _topics(judgement: Judgement) -> Table:
     """Return one row for each topic: how its checks ended."""
     table = Table(box=None, pad_edge=False, show_header=False)
-    topic = {c.id: c.topic for c in checks}
-    for name in dict.fromkeys(c.topic for c in checks):
-        mine = [r for r in results if topic[r.check] == name]
-        if not mine:
+    topic = {c.id: c.topic for c in judgement.checks}
+    for name in dict.fromkeys(topic.values()):
+        mine = [r for r in judgement.stands if topic[r.check] == name]
+        waived = {w.finding.check: None for w in judgement.waived if topic[w.finding.check] == name}
+        if not mine and not waived:
             continue
         row = Text()
         for severity, (mark, style) in _MARKS.items():
@@ -239,5 +254,7 @@ def _topics(checks: Sequence[Check], results: Sequence[Finding]) -> Table:
             if ids:
                 names = "" if well else " " + ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
                 row.append(f"{mark} {len(ids)}{names}  ", style=style)
+        if waived:
+            row.append(f"{_WAIVED[0]} {len(waived)} {', '.join(waived)}", style=_WAIVED[1])
         table.add_row(Text(name, style="bold"), row)
     return table

@@ -106,7 +106,13 @@ def _facts(app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check
     asked = [name for name in names if name not in context.unreachable]
     if not asked:  # what was not checked is not good
         found = {"reachability": found["reachability"]}
-    stands, waived = waivers.apply(found, site_file, asked, datetime.now(tz=UTC).date())
+    stands, waived = waivers.apply(
+        found,
+        waivers.of_scope(site_file, "preflight"),
+        asked,
+        datetime.now(tz=UTC).date(),
+        {c.id for c in CHECKS},
+    )
     titles = {c.id: c.title for c in CHECKS} | {waivers.ID: waivers.TITLE}
     seconds = time.monotonic() - begun
     return Report(site_file.site.name, names, titles, stands, waived, seconds, none_asked=not asked)

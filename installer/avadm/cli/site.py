@@ -211,6 +211,10 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
     site_file, findings = examine(path, DRAFT)
     if site_file and (gone := lost(site_file, Vault.open(site_file.path))):
         findings.append(gone)
+    if site_file and any(w.scope == "doctor" for w in site_file.site.waivers):
+        from avadm.doctor.waivers import unknown_checks  # reads the checks of all components
+
+        findings += unknown_checks(site_file)
     bad = errors(findings)
     if as_json:
         draft = bool(site_file and site_file.draft)

@@ -51,12 +51,16 @@ def collect(
     )
     answers = {name: facts_of(answer) for name, answer in asked.items()}
     nodes = {n.name: _with_clock(answers[n.name], clocks.get(n.name)) for n in facts.nodes}
-    clean = _redacted({name: node.model_dump() for name, node in nodes.items()}, redactor or Redactor())
+    redactor = redactor or Redactor()
+    clean = _redacted({name: node.model_dump() for name, node in nodes.items()}, redactor)
+    waivers = tuple(
+        w.model_copy(update=_redacted({"who": w.who, "why": w.why}, redactor)) for w in facts.waivers
+    )
     return Snapshot(
         avadm=__version__,
         taken=taken,
         seconds=round(time.monotonic() - begun, 2),
-        site=facts,
+        site=facts.model_copy(update={"waivers": waivers}),
         asked=tuple(p.name for p in QUESTIONS if only is None or p.name in only),
         nodes={name: NodeFacts.model_validate(data) for name, data in clean.items()},
         ledger=_phases(site_file),

@@ -9,6 +9,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from avadm.checks import waivers
 from avadm.checks.evidence import SiteFacts, SiteNode
 from avadm.components.catalog import BY_FOLDER, COMPONENTS, always, given, held, listeners
 from avadm.components.model import Probe
@@ -64,6 +65,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
         disk_percent=knobs.kubernetes.eviction.disk_percent,
         snapshot_minutes=knobs.kubernetes.etcd.snapshot_minutes,
         max_skew_ms=site.time.max_skew_ms,
+        waivers=waivers.of_scope(site_file, "doctor"),
     )
 
 

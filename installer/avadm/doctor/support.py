@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from avadm import __version__
-from avadm.checks import framework
 from avadm.checks.evidence import Snapshot, parse
 from avadm.components.catalog import COMPONENTS
 from avadm.doctor.bundle import SNAPSHOT, pack
 from avadm.doctor.checks import CHECKS
 from avadm.doctor.collect import collect
 from avadm.doctor.redaction import Cleaner, secrets_of
+from avadm.doctor.waivers import judge
 from avadm.remote.call import ask, mapping
 from avadm.remote.fleet import Fleet
 from avadm.site.load import SiteFile
@@ -90,7 +90,7 @@ def make(
     content.files[SNAPSHOT] = snapshot.as_json()
     content.masked |= {SNAPSHOT: masked} if masked else {}
     clean = parse(content.files[SNAPSHOT], SNAPSHOT)
-    results = framework.rows(framework.flat(framework.run(clean, CHECKS)), CHECKS)
+    results = judge(clean, CHECKS).rows()
     content.files["doctor.json"] = json.dumps({"checks": results}, indent=1, ensure_ascii=False) + "\n"
     about = {
         "avadm": __version__,

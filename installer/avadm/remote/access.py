@@ -26,6 +26,11 @@ _KINDS = {
         "The node did not let {user} in by {by}.",
         "Is ssh.user right? Then run `avadm bootstrap`, which installs the controller's key.",
     ),
+    Why.AUTH_TIMEOUT: (
+        "time-out of the authentication",
+        "The node did not answer the login of {user} within {timeout:g} s.",
+        "Check the load of the controller and of the node (also the node's DNS and directory), then run it again.",
+    ),
     Why.REFUSED: (
         "connection refused",
         "Nothing listens on port {port} of the node.",

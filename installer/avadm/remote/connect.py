@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from avadm.remote.reason import Reason, Why
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 CONNECT_TIMEOUT = 10.0  # seconds for each of TCP, banner, key exchange, authentication
+MAX_LOAD_FACTOR = 4.0
+"""On a busy controller, the wait for an authentication is at most this many times as long, as waits of `avadm accept` are."""
 KEEPALIVE = 15  # seconds; finds a dead peer well before a TCP time-out does
 LOOK = 1.0
 """Seconds between two looks of a silent connection at its keepalive; with paramiko's own tenth 256 of them take 6 % of a core."""
@@ -109,7 +112,6 @@ def handshake(
     try:
         transport = paramiko.Transport(_stream(target, timeout))
         transport.banner_timeout = timeout
-        transport.auth_timeout = timeout
         options = transport.get_security_options()
         # A pinned "ssh-rsa" key signs with SHA-2; ssh-rsa itself as a signature is SHA-1 and stays off.
         wanted = [t for p in prefer for t in (("rsa-sha2-512", "rsa-sha2-256") if p == "ssh-rsa" else (p,))]
@@ -148,7 +150,7 @@ def connect(
         target: where to connect.
         pinned: host keys accepted for it; none means that nothing is accepted.
         credentials: what to log in with.
-        timeout: seconds for each step.
+        timeout: seconds for each step; authentication gets more while the controller is busy (`load_factor`).
 
     Raises:
         Trouble: refused, time-out, no route, unknown or changed host key, failed authentication.
@@ -156,7 +158,7 @@ def connect(
     transport = handshake(target, [k.get_name() for k in pinned], timeout)
     try:
         check_host_key(target, pinned, transport.get_remote_server_key())
-        _authenticate(target, transport, credentials)
+        _authenticate(target, transport, credentials, timeout * load_factor())
     except ConnectionFailed:
         transport.close()
         raise
@@ -187,8 +189,20 @@ def check_host_key(target: Target, pinned: Sequence[paramiko.PKey], offered: par
         )
 
 
-def _authenticate(target: Target, transport: paramiko.Transport, credentials: Credentials) -> None:
-    """Log in with the first credential that the server takes."""
+def load_factor() -> float:
+    """Return how many times as long to wait on this machine now: its load per core, from 1 to `MAX_LOAD_FACTOR`."""
+    try:
+        load = os.getloadavg()[0]
+    except OSError:
+        return 1.0
+    return min(max(load / len(os.sched_getaffinity(0)), 1.0), MAX_LOAD_FACTOR)
+
+
+def _authenticate(
+    target: Target, transport: paramiko.Transport, credentials: Credentials, timeout: float
+) -> None:
+    """Log in with the first credential that the server takes; it has `timeout` seconds to answer each."""
+    transport.auth_timeout = timeout
     ways: list[tuple[str, Callable[[], object]]] = [
         (f"publickey {k.get_name()}", partial(transport.auth_publickey, target.user, k))
         for k in credentials.keys
@@ -205,8 +219,13 @@ def _authenticate(target: Target, transport: paramiko.Transport, credentials: Cr
             way()
         except paramiko.BadAuthenticationType as e:
             allowed = e.allowed_types
-        except paramiko.AuthenticationException:
-            pass
+        except paramiko.AuthenticationException as e:
+            # paramiko has no class of its own for this. No other way is tried: the server still owes the answer to this one.
+            if "timeout" in str(e):
+                text = f"time-out: {target} did not answer the login of {target.user} by {name} within {timeout:g} s"
+                raise ConnectionFailed(
+                    Why.AUTH_TIMEOUT, text, user=target.user, by=name, timeout=timeout
+                ) from e
         if transport.is_authenticated():
             return
     offers = f"; the server offers {', '.join(allowed)}" if allowed else ""

@@ -15,6 +15,7 @@ class Why(StrEnum):
     HOST_KEY_UNKNOWN = "host-key-unknown"
     HOST_KEY_CHANGED = "host-key-changed"
     AUTH = "auth-failed"
+    AUTH_TIMEOUT = "auth-time-out"
     NO_KEY = "no-controller-key"
     NO_SSH = "no-ssh"
     PROTOCOL = "protocol"

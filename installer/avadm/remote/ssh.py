@@ -102,6 +102,8 @@ class SshFleet:
                     started, clock = time.time(), time.monotonic()
                     got = channel.execute(transport, line, timeout=timeout + channel.LATE, stdin=stdin)
                 except ConnectionFailed as e:
+                    if e.why is Why.AUTH_TIMEOUT and tries < 2:
+                        continue  # on a new connection: a busy sshd or controller, no refusal
                     return result(UNREACHABLE, error=e.reason)
                 except channel.ChannelRefused as e:
                     # A channel is free again when one of the others' commands ends: theirs are not cut off for it.

@@ -55,6 +55,7 @@ PATTERNS = {
     r"^\(.*\{name\}.*\)$": "a filter in parentheses with {name} where the user's goes: (sAMAccountName={name})",
     r"^[^@\s]+@[^@\s]+$": "an address such as ops@example.org",
     r"\S": "some words",
+    r"^(preflight|doctor):[a-z0-9]+(-[a-z0-9]+)*$": "a check's id with its scope, such as preflight:kernel or doctor:gpu-uvm",
     r"^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$": "a letter, then lower-case letters, digits and inner hyphens, at most 32",
     r"^[a-z0-9]([-a-z0-9._]{0,98}[a-z0-9])?$": "lower-case letters, digits and inner '-', '.' and '_', at most 100",
     r"^(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]+( .*)?$": "a public key as in ~/.ssh/id_ed25519.pub, in one line",

@@ -6,7 +6,7 @@ from datetime import date
 from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from avadm.components.nodes.options import Bgp, Ipip
 from avadm.components.packet_filter.options import PacketFilter
@@ -71,6 +71,13 @@ CheckId = Literal[
     "ports",
     "packet-filter",
 ]
+
+ScopedCheck = Annotated[
+    Annotated[CheckId, Tag("bare")]
+    | Annotated[str, Field(pattern=r"^(preflight|doctor):[a-z0-9]+(-[a-z0-9]+)*$"), Tag("scoped")],
+    Discriminator(lambda value: "scoped" if isinstance(value, str) and ":" in value else "bare"),
+]
+"""A check by its id: of preflight, or with its scope, since ids of both overlap."""
 
 
 class LoadBalancer(Model):
@@ -260,10 +267,10 @@ class Hardware(Model):
 
 
 class Waiver(Model):
-    """A finding of preflight that the site lives with for a while: shown, but it stops nothing."""
+    """A finding of preflight or the doctor that the site lives with for a while: shown, but it stops nothing."""
 
-    check: CheckId
-    """Check whose findings are waived."""
+    check: ScopedCheck
+    """Check whose findings are waived: of preflight `kernel` or `preflight:kernel`, of the doctor `doctor:gpu-uvm`."""
     nodes: list[str] = Field(min_length=1)
     """Names, patterns (`stor*`) or roles; `all` for every node and for findings about no single one."""
     who: Words
@@ -272,6 +279,16 @@ class Waiver(Model):
     """Reason."""
     until: date
     """Last day on which it holds, YYYY-MM-DD; after it the waiver itself is an error."""
+
+    @property
+    def scope(self) -> str:
+        """The verb whose findings it waives: preflight or doctor."""
+        return self.check.rpartition(":")[0] or "preflight"
+
+    @property
+    def check_id(self) -> str:
+        """The check's id without its scope."""
+        return self.check.rpartition(":")[2]
 
 
 class Site(Model):
@@ -298,7 +315,7 @@ class Site(Model):
     hardware: dict[HardwareRole, Hardware] = {}
     """Role to the least that its machines have, before the profile's figures; cpu is a worker without GPUs."""
     waivers: list[Waiver] = []
-    """Findings of preflight that are waived."""
+    """Findings of preflight and the doctor that are waived."""
     components: Components = Components()
     """Knobs of the components."""
     extra_vars: dict[str, Any] = {}

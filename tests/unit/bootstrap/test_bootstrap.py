@@ -12,6 +12,7 @@ from avadm.bootstrap.password import from_file
 from avadm.bootstrap.report import BootstrapState, findings
 from avadm.errors import AvadmError
 from avadm.remote.hostkeys import fingerprint
+from avadm.remote.reason import Why
 from tests.unit.bootstrap.servers import Servers
 from tests.unit.remote.sshserver import new_key
 
@@ -153,6 +154,15 @@ def test_no_way_in_says_what_to_give(lab):
     lab.add("n1", password="pw")
     report = lab.run(password=None)["n1"]
     assert "--password-file" in report.finding.remedy
+
+
+def test_slow_login_is_a_timeout_and_asks_for_no_password(lab, monkeypatch):
+    monkeypatch.setattr("avadm.remote.connect.os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    lab.add("n1", password="pw", auth_delays=[4.0])
+    report = lab.run(password="pw")["n1"]
+    assert states(report) == {"host_key": "changed", "key": "failed"}
+    assert report.finding.what.why is Why.AUTH_TIMEOUT
+    assert lab.prompts == 0
 
 
 def test_unreachable_node_is_named_with_the_reason(lab):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from avadm.checks.waivers import apply
-from avadm.findings import Finding
+from avadm.checks.waivers import apply, of_scope
+from avadm.findings import Finding, Severity
 from avadm.site.load import SiteFile
 from avadm.site.model import Waiver
 
@@ -23,10 +23,11 @@ def waiver(**values):
 
 @pytest.fixture
 def run(site, mine):
-    def run(*waivers, asked=ALL, found=None):
+    def run(*waivers, asked=ALL, found=None, scope="preflight"):
         changed = site.model_copy(update={"waivers": list(waivers)})
         file = SiteFile(Path("site.yml"), changed, mine)
-        return apply(found or {"kernel": KERNEL, "clocks": CLOCKS}, file, asked, TODAY)
+        found = found or {"kernel": KERNEL, "clocks": CLOCKS}
+        return apply(found, of_scope(file, scope), asked, TODAY, {"kernel", "clocks", "os"})
 
     return run
 
@@ -70,3 +71,25 @@ def test_two_waivers_do_not_take_one_finding_twice(run):
 
 def test_without_waivers_there_is_no_such_check(run):
     assert "waivers" not in run()[0]
+
+
+def test_scope_decides_whose_finding_is_waived(run):
+    for check in ("kernel", "preflight:kernel"):
+        assert run(waiver(check=check))[0]["kernel"] == KERNEL[1:]
+        assert run(waiver(check=check), scope="doctor") == ({"kernel": KERNEL, "clocks": CLOCKS}, {})
+    assert run(waiver(check="doctor:kernel")) == ({"kernel": KERNEL, "clocks": CLOCKS}, {})
+    assert run(waiver(check="doctor:kernel"), scope="doctor")[0]["kernel"] == KERNEL[1:]
+
+
+def test_unknown_check_is_an_error_and_waives_nothing(run):
+    stands, waived = run(waiver(check="doctor:kernal"), scope="doctor")
+    assert (stands["kernel"], waived) == (KERNEL, {})
+    (own,) = stands["waivers"]
+    assert (own.severity, own.found) == (Severity.ERROR, "doctor:kernal")
+    assert "'kernel'" in own.remedy
+
+
+def test_what_is_not_known_is_not_waived_and_makes_no_waiver_unused(run):
+    blind = [Finding("kernel", "not seen", host="stor1", severity=Severity.UNKNOWN)]
+    stands, waived = run(waiver(), found={"kernel": blind})
+    assert (stands, waived) == ({"kernel": blind, "waivers": []}, {"kernel": []})

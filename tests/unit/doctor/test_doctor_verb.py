@@ -7,7 +7,7 @@ import pytest
 from avadm.doctor import collect as collecting
 from avadm.doctor.parts import QUESTIONS
 from avadm.remote import call as asking
-from tests.unit.doctor.faulty_snapshots import silent
+from tests.unit.doctor.faulty_snapshots import not_ready, pods, silent
 from tests.unit.doctor.healthy import NODES, data, snapshot
 from tests.unit.doctor.troubles import lose, put
 from tests.unit.fakes.nodes import answer, given
@@ -203,3 +203,98 @@ def test_a_time_to_wait_has_a_unit(avadm):
     code, _, err = avadm("--wait", "5")
     assert code == 2
     assert "Invalid duration '5': expected 90s, 15m or 2h." in err
+
+
+def waive(check, *nodes, until="2100-01-31"):
+    """Return a change of a snapshot's data: a waiver of the site file."""
+
+    def change(changed):
+        names = list(changed["nodes"]) if "all" in nodes else list(nodes)
+        row = {
+            "check": f"doctor:{check}",
+            "scope": "doctor",
+            "check_id": check,
+            "nodes": list(nodes),
+            "named": names,
+        }
+        row |= {"who": "Ann Lee", "why": "spare part ordered", "until": until, "where": "site.yml:9"}
+        changed["site"].setdefault("waivers", []).append(row)
+
+    return change
+
+
+GPU = put("comp2 gpu", uvm=False)
+
+
+def test_a_waived_finding_is_shown_and_does_not_count(judged):
+    code, out, _ = judged(changes=[GPU, waive("gpu-uvm", "comp2")])
+    assert code == 0
+    assert "~ gpu-uvm  comp2" in out
+    assert "waived  by Ann Lee until 2100-01-31: spare part ordered" in out
+    assert "0 bad, 0 to watch, 0 not known, 1 finding waived" in out
+    rows = json.loads(judged("--json", changes=[GPU, waive("gpu-uvm", "comp2")])[1])["checks"]
+    (row,) = [r for r in rows if r["id"] == "gpu-uvm"]
+    waiver = {"status": "bad", "who": "Ann Lee", "why": "spare part ordered", "until": "2100-01-31"}
+    assert (row["status"], row["where"], row["waiver"]) == ("waived", "comp2", waiver)
+    assert judged("--only", "gpu-uvm", changes=[GPU, waive("gpu-uvm", "all")])[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "wrong"),
+    [
+        ([GPU, waive("gpu-uvm", "comp1")], 1, {"gpu-uvm": "bad", "waivers": "warn"}),
+        ([GPU, waive("gpu-uvm", "comp2", until="2020-01-31")], 1, {"gpu-uvm": "bad", "waivers": "bad"}),
+        ([GPU, waive("gpu-uvn", "comp2")], 1, {"gpu-uvm": "bad", "waivers": "bad"}),
+        ([waive("gpu-uvm", "comp2")], 0, {"waivers": "warn"}),
+        ([waive("gpu-uvm", "comp2", until="2020-01-31")], 1, {"waivers": "bad"}),
+        ([lose("mast1 memory"), waive("memory", "mast1")], 2, {"memory": "unknown"}),
+        ([GPU, put("mast1 haproxy", client=60), waive("gpu-uvm", "comp2")], 0, {"api-timeouts": "warn"}),
+    ],
+    ids=[
+        "another node",
+        "ended",
+        "unknown check",
+        "unused",
+        "ended and unused",
+        "not known",
+        "another finding",
+    ],
+)
+def test_what_a_waiver_does_not_waive(judged, changes, code, wrong):
+    got, out, _ = judged("--json", changes=changes)
+    rows = json.loads(out)["checks"]
+    assert ({r["id"]: r["status"] for r in rows if r["status"] not in ("ok", "waived")}, got) == (wrong, code)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "check", "nodes", "status"),
+    [
+        (pods(phase="Failed", reason="Evicted"), "pods-evicted", "mast1", "warn"),
+        (pods(phase="Failed", reason="Evicted"), "pods-evicted", "all", "waived"),
+        (not_ready, "kube-nodes-ready", "mast1", "bad"),
+        (not_ready, "kube-nodes-ready", "comp2", "waived"),
+    ],
+)
+def test_the_node_of_a_finding_is_the_one_that_it_is_about(judged, trouble, check, nodes, status):
+    """The first master answers for the whole cluster."""
+    rows = json.loads(judged("--json", "--only", check, changes=[trouble, waive(check, nodes)])[1])["checks"]
+    assert [r["status"] for r in rows if r["id"] == check] == [status]
+
+
+def test_the_site_files_waivers_of_the_doctor_are_collected_and_others_are_not(avadm, fleet, tmp_path):
+    row = "  - {check: '%s', nodes: [%s], who: Ann, why: later, until: 2100-01-31}\n"
+    text = SITE + "waivers:\n" + row % ("doctor:memory", "cpu01") + row % ("memory", "all")
+    (tmp_path / "site.yml").write_text(text)
+    rows = json.loads(avadm("--json", "--only", "memory")[1])["checks"]
+    assert {r["id"]: (r["status"], r["where"]) for r in rows if r["status"] != "ok"} == {
+        "waivers": ("warn", "site.yml:8")
+    }
+
+
+def test_site_check_names_a_check_that_the_doctor_does_not_have(called, tmp_path, monkeypatch):
+    row = "waivers: [{check: 'doctor:%s', nodes: [all], who: Ann, why: later, until: 2100-01-31}]\n"
+    for check, code in (("gpu-uvm", 0), ("gpu-uvn", 2)):
+        (tmp_path / "site.yml").write_text(SITE + row % check)
+        got, out, _ = called("--site", tmp_path / "site.yml", "site", "check", "--json")
+        found = [f for f in json.loads(out)["findings"] if f["check"] == "waivers"]
+        assert (got, [f["found"] for f in found]) == (code, ["doctor:gpu-uvn"] if code else [])

@@ -6,6 +6,7 @@ import contextlib
 import socket
 import subprocess
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Server(paramiko.ServerInterface):
         password: password let in, or None for no password logins.
         env: environment of the commands.
         commands: the lines that were run, in order.
+        auth_delays: seconds that each authentication waits for its answer, one after the other; then none.
         sessions: channels at once that it takes, as sshd's MaxSessions; ``refused`` counts those beyond.
     """
 
@@ -42,6 +44,7 @@ class Server(paramiko.ServerInterface):
     password: str | None = None
     env: dict[str, str] | None = None
     commands: list[str] = field(default_factory=list)
+    auth_delays: list[float] = field(default_factory=list)
     sessions: int = 100
     refused: int = 0
     running: int = 0
@@ -81,14 +84,20 @@ class Server(paramiko.ServerInterface):
         return "publickey" if self.password is None else "publickey,password"
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        self._delay()
         good = key in self.accept or key.get_base64() in self._authorized()
         return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
+
+    def _delay(self) -> None:
+        if self.auth_delays:
+            time.sleep(self.auth_delays.pop(0))
 
     def _authorized(self) -> str:
         path = Path((self.env or {}).get("HOME", "/nonexistent")) / ".ssh" / "authorized_keys"
         return path.read_text() if path.exists() else ""
 
     def check_auth_password(self, username: str, password: str) -> int:
+        self._delay()
         good = self.password is not None and password == self.password
         return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
 

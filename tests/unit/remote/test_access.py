@@ -11,7 +11,7 @@ from avadm.remote.access import finding, findings
 from avadm.remote.channel import Output, refused_root
 from avadm.remote.connect import ConnectionFailed, Target, _trouble, check_host_key
 from avadm.remote.hostkeys import fingerprint
-from avadm.remote.reason import Reason
+from avadm.remote.reason import Reason, Why
 from avadm.remote.ssh import late_reason, lost
 
 NODE = Target("n1", "10.0.0.1")
@@ -47,6 +47,11 @@ def met(error: Exception, node: Target = NODE) -> Reason:
             refused_root("ops", Output(1, b"", b"sudo: a password is required")),
             "The login ops cannot become root without a password (a password is required).",
             "no root",
+        ),
+        (
+            Reason(Why.AUTH_TIMEOUT, "time-out", user="ops", by="password", timeout=10.0),
+            "The node did not answer the login of ops within 10 s.",
+            "time-out of the authentication",
         ),
         (
             "/usr/bin/python3 on n1 gave no facts: exit 1",

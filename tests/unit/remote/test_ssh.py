@@ -12,9 +12,18 @@ from types import SimpleNamespace
 import paramiko
 import pytest
 
-from avadm.remote.connect import LOOK, ConnectionFailed, Credentials, Target, handshake
+from avadm.remote.connect import (
+    LOOK,
+    MAX_LOAD_FACTOR,
+    ConnectionFailed,
+    Credentials,
+    Target,
+    handshake,
+    load_factor,
+)
 from avadm.remote.hostkeys import KnownHosts, fingerprint
 from avadm.remote.keyfile import load_key
+from avadm.remote.reason import Why
 from avadm.remote.ssh import SshFleet
 from avadm.site.model import Site
 from tests.unit.fakes.running import sh, stub
@@ -137,6 +146,42 @@ def test_wrong_password_names_the_methods(server, pinned, reach):
     assert "wrong" not in result.error
     with reach(server.port, credentials=Credentials(password="right")) as fleet:
         assert fleet.run("n1", "true").ok
+
+
+def test_auth_timeout_is_retried_once_and_is_no_refusal(server, pinned, reach, monkeypatch):
+    monkeypatch.setattr("avadm.remote.connect.os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    server.auth_delays = [1.5]
+    with reach(server.port, connect_timeout=0.5) as fleet:
+        assert fleet.run("n1", "true").ok
+    server.auth_delays = [1.5, 1.5, 1.5]
+    with reach(server.port, connect_timeout=0.5) as fleet:
+        result = fleet.run("n1", "true")
+    assert (result.rc, result.error.why) == (255, Why.AUTH_TIMEOUT)
+    assert result.error.facts == {"user": "root", "by": "publickey ssh-ed25519", "timeout": 0.5}
+    assert server.auth_delays == [1.5]  # two tries, not three
+
+
+def test_refused_login_is_not_retried(server, pinned, reach):
+    server.accept, server.auth_delays = [], [0.0, 0.0]
+    with reach(server.port) as fleet:
+        assert fleet.run("n1", "true").error.why is Why.AUTH
+    assert server.auth_delays == [0.0]
+
+
+def test_auth_timeout_is_longer_on_a_busy_controller(server, pinned, reach, monkeypatch):
+    cores = len(os.sched_getaffinity(0))
+    monkeypatch.setattr("avadm.remote.connect.os.getloadavg", lambda: (3.0 * cores, 0.0, 0.0))
+    server.auth_delays = [1.0]
+    with reach(server.port, connect_timeout=0.5) as fleet:
+        assert fleet.run("n1", "true").ok
+    assert len(server.transports) == 1
+
+
+@pytest.mark.parametrize(("per_core", "factor"), [(0.1, 1.0), (2.5, 2.5), (100.0, MAX_LOAD_FACTOR)])
+def test_load_factor(per_core, factor, monkeypatch):
+    load = per_core * len(os.sched_getaffinity(0))
+    monkeypatch.setattr("avadm.remote.connect.os.getloadavg", lambda: (load, 0.0, 0.0))
+    assert load_factor() == pytest.approx(factor)
 
 
 def test_missing_key_file_says_what_to_do(tmp_path, server, pinned, reach):

@@ -1,13 +1,16 @@
-"""Rules over waivers: each names nodes that there are."""
+"""Rules over waivers: each names nodes and a check that exist."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from typing import get_args
 
 from avadm.findings import Finding
 from avadm.site.draft import Draft
+from avadm.site.errors import nearest
+from avadm.site.model import CheckId
 
 
 def known_nodes(draft: Draft) -> Iterator[Finding]:
@@ -27,7 +30,7 @@ def known_nodes(draft: Draft) -> Iterator[Finding]:
 
 
 def ended(draft: Draft) -> Iterator[Finding]:
-    """A waiver has its last day before it (preflight makes an error of one that has not)."""
+    """A waiver has its last day before it (preflight and the doctor make an error of one that has not)."""
     today = datetime.now(tz=UTC).date()
     for i, waiver in enumerate(draft.site.waivers):
         if draft.ok("waivers", i) and waiver.until < today:
@@ -37,8 +40,24 @@ def ended(draft: Draft) -> Iterator[Finding]:
                 waiver.until,
                 "a day to come",
                 check_id=waiver.check,
+                scope=waiver.scope,
                 who=waiver.who,
             )
 
 
-RULES = [known_nodes, ended]
+def known_checks(draft: Draft) -> Iterator[Finding]:
+    """A check of preflight with its scope exists; the doctor's checks are of a higher layer (`avadm/doctor/waivers.py`)."""
+    known = sorted(get_args(CheckId))
+    for i, waiver in enumerate(draft.site.waivers):
+        if draft.ok("waivers", i) and waiver.scope == "preflight" and waiver.check_id not in known:
+            yield draft.finding(
+                "waiver-check",
+                ("waivers", i, "check"),
+                waiver.check,
+                "a check of `avadm preflight --list`",
+                scope=waiver.scope,
+                remedy=nearest(waiver.check_id, known),
+            )
+
+
+RULES = [known_nodes, ended, known_checks]

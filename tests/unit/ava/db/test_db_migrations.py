@@ -13,6 +13,7 @@ from ava.db.base import WRITES
 from ava.db.database import config, migrate, open_database, revisions
 from ava.db.tables import metadata
 from ava.domain.model import Kind, Outcome, Phase, Quota, Topic, UserState
+from ava.domain.phrases import Phrase
 from ava.domain.resources import Resources
 from tests.unit.ava.db.world import ONE, World, later
 
@@ -92,6 +93,7 @@ WRITTEN = {
     "0018": [],
     "0019": [],
     "0020": [],
+    "0021": [],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
@@ -235,3 +237,50 @@ def test_an_upgrade_keeps_addresses_confirmed_but_those_of_accounts_that_wait_fo
     db = open_database(empty)
     assert {u.name for u in db.users.list().items if u.email_confirmed is not None} == {"ann", "dan", "mia"}
     db.close()
+
+
+LOST = "Pod worker 1 on gpu7: its node does not answer"
+REASONS = {
+    "Stopped by ann.": "Stopped by {by}.",
+    "It ran for its time limit of 3600 s.": "It ran for its time limit of {seconds} s.",
+    "It waited for the run r1bbbbbbbbbbb (train), which failed.": "It waited for the run {id} ({name}), which failed.",
+    f"{LOST}.": "Pod {role} {index} on {node}: {why}.",
+    f"{LOST} (no word (for 300 s). It was late).": "Pod {role} {index} on {node}: {why} ({words}).",
+    "Pod worker 0: it was ended by signal 35.": "Pod {role} {index}: {why}.",
+    "Pod ps 0: its command failed with exit code 3 (a\nb). It was started 4 times.": "{first} {second}",
+}
+"""Reasons that a release before 0020 wrote, and the template of each."""
+UNKNOWN = [
+    "Stopped by ann",
+    "It ran for its time limit of many s.",
+    "Pod worker 0: it exploded.",
+    "Pod worker 0: it failed. It was painted 3 times.",
+    f"{LOST}. It was started 4 times. {{first}}",
+    "{first} {second}",
+    "Traceback (most recent call last):",
+]
+"""What users and nodes may have written, or a release that is not known."""
+
+
+def test_old_reasons_become_phrases_and_no_text_changes(empty):
+    for revision in ORDER[: ORDER.index("0020") + 1]:
+        upgrade(empty, revision)
+        write(empty, revision)
+    texts = {f"r1{n:011d}": reason for n, reason in enumerate([*REASONS, *UNKNOWN])}
+    copy = (
+        "INSERT INTO runs (id, key, reason, phase, outcome, finished, definition, kind, name, owner, group_name, queue,"
+        " priority, cluster, spec, gpu, cpu, memory, created, admitted, waits_for)"
+        " SELECT :id, :id, :reason, 'finished', 'failed', admitted, definition, kind, name, owner, group_name, queue,"
+        " priority, cluster, spec, gpu, cpu, memory, created, admitted, waits_for FROM runs WHERE id = 'r1aaaaaaaaaaa'"
+    )
+    db = open_database(empty)
+    with db.engine.begin() as connection:
+        connection.execute(text(copy), [{"id": id, "reason": reason} for id, reason in texts.items()])
+    db.close()
+    migrate(empty)
+    db = open_database(empty)
+    found = {id: db.runs.get(id).reason for id in texts}
+    db.close()
+    assert found == texts
+    templates = {str(r): r.template for r in found.values() if isinstance(r, Phrase)}
+    assert templates == REASONS
