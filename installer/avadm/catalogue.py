@@ -62,6 +62,10 @@ def finding(
 _WARNING, _INFO = Severity.WARNING, Severity.INFO
 
 CATALOGUE: dict[str, FindingType] = {
+    "accept-unknown": FindingType(
+        "No refusal of this verb has that id.",
+        "Name one of those listed, or leave the option out.",
+    ),
     "acceptance-not-possible": FindingType(
         "The suite could not start.", "See `avadm status` and `avadm preflight`; apply what is missing."
     ),
@@ -85,6 +89,10 @@ CATALOGUE: dict[str, FindingType] = {
     "address-not-a-host": FindingType("{node} has the {kind} address of {net}.", "Give it another address."),
     "address-outside": FindingType(
         "The address of {node} is not in its network.", "Correct the address or the network."
+    ),
+    "alertmanager-command": FindingType(
+        "Alertmanager did not {words} a silence.",
+        "See whether `amtool silence query` works there as root; `avadm apply monitoring` fixes Alertmanager.",
     ),
     "artifact-build": FindingType(
         "Building {name} failed: {title}.",
@@ -255,6 +263,10 @@ CATALOGUE: dict[str, FindingType] = {
     "cache-lacks": FindingType("{what}", "{remedy}"),
     "cache-without-mount": FindingType(
         "{name} serves the cache of a folder on cephfs, which it does not mount.", "Add the role client."
+    ),
+    "ceph-command": FindingType(
+        "`ceph {words}` could not be done.",
+        "See `ceph -s` on a monitor's node, and `avadm doctor`; then run the same command again.",
     ),
     "ceph-config": FindingType("ceph has no such section.", "Correct the section."),
     "ceph-config-option": FindingType(
@@ -483,6 +495,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Write `pods`.",
     ),
     "filter-source-syntax": FindingType("This is no network.", "Correct it.", check="filter-source"),
+    "gate-closed": FindingType(
+        "For {patience} s nothing has come nearer to what the next step needs.",
+        "See what it names, and `avadm doctor`; the site goes on serving. The same command continues.",
+    ),
     "gpu-taint-everywhere": FindingType(
         "Pods that ask for no GPU would run nowhere.", "Add a worker without GPUs, or remove gpu_taint."
     ),
@@ -563,6 +579,10 @@ CATALOGUE: dict[str, FindingType] = {
         "The node runs another kernel than it should.", "Install that kernel, boot it, and hold its package."
     ),
     "known-hosts": FindingType("The pinned host keys cannot be {done}.", "{remedy}"),
+    "kubernetes-command": FindingType(
+        "`kubectl {words}` could not be done.",
+        "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master.",
+    ),
     "kubernetes-master": FindingType(
         "Kubernetes did not {do} {names}.",
         "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master.",
@@ -920,6 +940,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Remove {key}.",
         check="objects-provider",
     ),
+    "operation-half-done": FindingType(
+        "An operation on these components was begun and has not ended.",
+        "`{command}` continues it.",
+    ),
     "os": FindingType(
         "The node runs another operating system than the profile's.",
         "Install the node again, or choose the profile that fits in the site file.",
@@ -1237,6 +1261,14 @@ CATALOGUE: dict[str, FindingType] = {
     "secret-missing": FindingType(
         "The vault has no {name}, a key of an object store behind the cache.",
         "Write it there: `ansible-vault edit {vault}`.",
+    ),
+    "setting-left": FindingType(
+        "A temporary setting is still there.",
+        "The next command that changes the site undoes it; `avadm status` lists what is left.",
+    ),
+    "setting-unknown": FindingType(
+        "This avadm does not know a setting of that kind, which a newer one has set.",
+        "Undo it with the avadm that set it.",
     ),
     "shares-sum": FindingType(
         "The shares of file system, pools and object store come to more than the whole.",
