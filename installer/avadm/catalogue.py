@@ -206,6 +206,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Add a worker without GPUs.",
         severity=_WARNING,
     ),
+    "ava-runs": FindingType(
+        "Runs of the platform are on the node; an eviction would end them.",
+        "`avadm node drain {name}` first: it lets runs end, or stops them after a notice.",
+    ),
     "ava-secret-missing": FindingType(
         "The vault does not hold the secret with which the platform uses a service of the site.",
         "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
@@ -264,6 +268,10 @@ CATALOGUE: dict[str, FindingType] = {
     "cache-without-mount": FindingType(
         "{name} serves the cache of a folder on cephfs, which it does not mount.", "Add the role client."
     ),
+    "calico-command": FindingType(
+        "`calicoctl {words}` could not be done.",
+        "See `avadm-calicoctl get node` on a master, and whether etcd serves; then run the same command again.",
+    ),
     "ceph-command": FindingType(
         "`ceph {words}` could not be done.",
         "See `ceph -s` on a monitor's node, and `avadm doctor`; then run the same command again.",
@@ -306,6 +314,10 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "controller-key-unusable": FindingType(
         "The controller's key cannot be used.", "{remedy}", check="controller-key"
+    ),
+    "copies-few": FindingType(
+        "Fewer failure domains would be left than there are copies of each object.",
+        "Add storage to another host or rack first, or lower components.ceph.replicas.",
     ),
     "create-admin": FindingType("{name} was not made an administrator.", "{remedy}"),
     "database-backup": FindingType("This was not done.", "{remedy}"),
@@ -379,6 +391,10 @@ CATALOGUE: dict[str, FindingType] = {
     "disk-refused": FindingType(
         "This disk cannot be approved.", "Is it the right disk? If what is on it may go: `avadm disk zap`."
     ),
+    "disk-twice": FindingType(
+        "A disk is named twice.",
+        "Name each disk once.",
+    ),
     "disks": FindingType(
         "No device of this node is approved yet: `avadm apply` will refuse the site file.",
         "Run `avadm disk list`, then `avadm disk approve NODE DISK`.",
@@ -417,6 +433,10 @@ CATALOGUE: dict[str, FindingType] = {
         "The device is in use by something else.",
         "Check that it is the right device. If nothing on it is needed: `{zap}`.",
         check="disks",
+    ),
+    "disks-without-osd": FindingType(
+        "Disks are approved for OSDs only.",
+        "Add --role osd, or leave --serial out.",
     ),
     "doctor-snapshot": FindingType(
         "This is no snapshot that this avadm reads.",
@@ -495,6 +515,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Write `pods`.",
     ),
     "filter-source-syntax": FindingType("This is no network.", "Correct it.", check="filter-source"),
+    "follow-failed": FindingType(
+        "What the site file now says of the other nodes is not applied everywhere.",
+        "See the log; the same command continues.",
+    ),
     "gate-closed": FindingType(
         "For {patience} s nothing has come nearer to what the next step needs.",
         "See what it names, and `avadm doctor`; the site goes on serving. The same command continues.",
@@ -650,6 +674,10 @@ CATALOGUE: dict[str, FindingType] = {
         "systemd does not start in a container on this machine.",
         "Use a machine where docker may add capabilities.",
     ),
+    "last-of-role": FindingType(
+        "No other node could take over from this {role}.",
+        "Give another node the role {role}, apply, and remove this one then.",
+    ),
     "latency": FindingType(
         "Round trips between nodes are too long.",
         "Are they in one room, on one subnet? Look at the switches between them and at what loads the link.",
@@ -700,6 +728,10 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "load-balancer-taken": FindingType(
         "An address of this range is somebody else's.", "Choose another range."
+    ),
+    "local-volumes": FindingType(
+        "These volumes have their data on this node alone; they would be lost.",
+        "Copy what is needed elsewhere and delete their claims.",
     ),
     "local-volumes-alone": FindingType(
         "{name} would keep volumes for pods, but is not {names}.",
@@ -909,11 +941,31 @@ CATALOGUE: dict[str, FindingType] = {
         severity=_WARNING,
         check="no-standby",
     ),
+    "node-in-maintenance": FindingType(
+        "The node is in a maintenance.",
+        "`avadm maintenance end {name}` first.",
+    ),
+    "node-known": FindingType(
+        "The site has this node already.",
+        "Choose another name or address; `avadm node remove` removes the old one.",
+    ),
+    "node-script": FindingType(
+        "A command on the node failed.",
+        "See `journalctl -xe` there; then run the same command again. If the node is lost for good: --dead.",
+    ),
+    "node-silent": FindingType(
+        "The node does not answer.",
+        "Switch it on. If it is lost for good: --dead.",
+    ),
     "node-unknown": FindingType("Kubernetes does not know this node.", "{remedy}"),
     "node-without-roles": FindingType(
         "Nodes without roles get only the base and node_exporter.",
         "Give them roles, or leave it so.",
         severity=_WARNING,
+    ),
+    "not-dead": FindingType(
+        "The node lives; --dead is for one that never comes back.",
+        "Leave --dead out, or switch the node off for good.",
     ),
     "nothing-to-do": FindingType(
         "No node takes part in what was asked for.",
@@ -940,6 +992,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Remove {key}.",
         check="objects-provider",
     ),
+    "only-copy": FindingType(
+        "Ceph cannot serve without this node: it may hold the only copy of some data.",
+        "Have all placement groups active first: see `ceph health detail`. Data that are lost are given up in ceph.",
+    ),
     "operation-half-done": FindingType(
         "An operation on these components was begun and has not ended.",
         "`{command}` continues it.",
@@ -951,6 +1007,10 @@ CATALOGUE: dict[str, FindingType] = {
     "osd-without-devices": FindingType(
         "{name} has the role osd but no approved device.",
         "Run `avadm bootstrap`, then `avadm disk list --limit {name}` and `avadm disk approve {name} DISK`.",
+    ),
+    "osd-without-disks": FindingType(
+        "A node with the role osd stores data; its disks must be named.",
+        "Name them with --serial; `avadm ssh` and lsblk, or the vendor's list, show their serial numbers.",
     ),
     "package-key": FindingType("This is no public key of a package source.", "{remedy}"),
     "package-sources": FindingType(
@@ -1048,6 +1108,14 @@ CATALOGUE: dict[str, FindingType] = {
         severity=_WARNING,
     ),
     "plan-unwritable": FindingType("The plan cannot be written."),
+    "pods-local-data": FindingType(
+        "These pods have data in an emptyDir, which go with them.",
+        "Delete or move them.",
+    ),
+    "pods-without-controller": FindingType(
+        "Nothing makes these pods again elsewhere; they would be gone for good.",
+        "Delete or move them.",
+    ),
     "pointer-unwritable": FindingType("The default site cannot be saved."),
     "port-clash": FindingType("Two programs would listen on one port of {node}.", "{remedy}"),
     "ports": FindingType(
@@ -1085,6 +1153,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Correct it.",
         severity=_WARNING,
         check="quorum-large",
+    ),
+    "quorum-lost": FindingType(
+        "The monitors that are left would be no quorum.",
+        "Bring the other monitors back first: `avadm apply ceph`.",
     ),
     "quorum-single": FindingType(
         "The loss of the one monitor stops all storage.",
@@ -1181,6 +1253,10 @@ CATALOGUE: dict[str, FindingType] = {
     "restore-time": FindingType("This is no time."),
     "restore-time-future": FindingType("This time has not come yet.", check="restore-time"),
     "restore-time-zone": FindingType("This time does not say in which zone it is.", check="restore-time"),
+    "role-absent": FindingType(
+        "The node does not have the role {role}.",
+        "Name one of its roles.",
+    ),
     "role-alone": FindingType(
         "{name} has the role {role}, but is not {names}.", "Add the role {value}, or remove {role}."
     ),
@@ -1202,6 +1278,10 @@ CATALOGUE: dict[str, FindingType] = {
         "There is an object store, but no node has the role {role}, which {why}.",
         "Give nodes the role {role}, or use `provider: external`.",
         check="role-missing",
+    ),
+    "role-not-supported": FindingType(
+        "Removing a node's role {role} is not built yet.",
+        "Move the role to another node by hand first; docs/how-to/remove-a-node.md says how.",
     ),
     "role-unused": FindingType(
         "There is the role {role} but no cache.",
@@ -1282,6 +1362,10 @@ CATALOGUE: dict[str, FindingType] = {
     "space": FindingType(
         "The file system of {file} is nearly full.",
         "Make room (apt-get clean, old logs), or give that folder a larger file system.",
+    ),
+    "space-short": FindingType(
+        "The other OSDs would be nearly full.",
+        "Add OSDs, or delete data, first.",
     ),
     "ssh-file": FindingType("ssh cannot be given a file of this name.", "{remedy}"),
     "ssh-user": FindingType("This is no login name.", "Write the name alone."),

@@ -33,12 +33,14 @@ class Cluster:
         fleet: ssh to its nodes.
         state: what is recorded of it.
         replica: the copies of the records on its nodes; None before the site's lock is held: nothing is recorded then.
+        avoided: nodes that are not asked for others: they are dead, or about to leave.
     """
 
     site_file: SiteFile
     fleet: Fleet
     state: SiteState
     replica: StateReplica | None = None
+    avoided: frozenset[str] = frozenset()
 
     @property
     def site(self) -> Site:
@@ -48,8 +50,12 @@ class Cluster:
     @cached_property
     def masters(self) -> Masters:
         """The masters of Kubernetes."""
-        names = [n.name for n in self.site.with_role("master")]
+        names = self.asked("master")
         return Masters(self.fleet, names, self.site_file.profile.python)
+
+    def asked(self, role: str) -> list[str]:
+        """Return the names of a role's nodes that may be asked."""
+        return [n.name for n in self.site.with_role(role) if n.name not in self.avoided]
 
     def push(self) -> None:
         """Copy the records to the nodes that keep them; a controller that is lost leaves no setting that nothing knows."""
@@ -71,17 +77,15 @@ class Cluster:
             ["timeout", str(seconds), "ceph", "--connect-timeout", "15", *words, "-f", "json"]
         )
         findings: list[Finding] = []
-        for node in self.site.with_role("mon"):
-            done = self.fleet.run(node.name, command, timeout=timeout)
+        for node in self.asked("mon"):
+            done = self.fleet.run(node, command, timeout=timeout)
             if done.error is not None:
-                findings.append(access.finding("ceph-command", node.name, done.error))
+                findings.append(access.finding("ceph-command", node, done.error))
                 continue
             if done.rc == 0:
                 return _json(done.stdout)
             reply = (done.stderr.strip() or f"exit status {done.rc}").splitlines()[-1]
-            findings.append(
-                finding("ceph-command", found=reply[:300], host=node.name, words=shlex.join(words))
-            )
+            findings.append(finding("ceph-command", found=reply[:300], host=node, words=shlex.join(words)))
             # A refusal is the cluster's answer: another monitor gives the same.
             if done.rc not in (1, 110, 124):
                 break

@@ -6,7 +6,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -130,7 +130,7 @@ class SiteState:
             self._save()
 
     def found(self, name: str, host: str, identity: str) -> None:
-        """Record that something was bootstrapped on a host (state/bootstrap_marks.py); it is never forgotten."""
+        """Record that something was bootstrapped on a host (state/bootstrap_marks.py); only its removal forgets it."""
         with self._lock:
             held = self._bootstrapped.setdefault(name, {})
             if held.get(host) != identity:
@@ -140,6 +140,23 @@ class SiteState:
     def bootstrapped(self, name: str) -> dict[str, str]:
         """Return the hosts on which something was bootstrapped, with its identity."""
         return dict(self._bootstrapped.get(name, {}))
+
+    def forget(self, host: str, phases: Collection[str] | None = None) -> None:
+        """Forget a node that left the site for good, and what was bootstrapped there; or some of its phases alone."""
+        with self._lock:
+            for phase, hosts in self._entries.items():
+                if phases is None or phase in phases:
+                    hosts.pop(host, None)
+            if phases is None:
+                for marked in self._bootstrapped.values():
+                    marked.pop(host, None)
+            self._save()
+
+    def unfound(self, name: str, host: str) -> None:
+        """Forget that something was bootstrapped on a host: it was removed there on purpose."""
+        with self._lock:
+            if self._bootstrapped.get(name, {}).pop(host, None) is not None:
+                self._save()
 
     def begun(self) -> list[OperationRecord]:
         """Return the operations that were begun and have not ended well, oldest first."""
