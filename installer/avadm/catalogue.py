@@ -658,6 +658,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Run the same command with sudo.",
     ),
     "lab-size": FindingType("This is not a size.", "Write 10G."),
+    "lab-spare": FindingType("The lab can have no such machine beside its own.", "Choose another name."),
     "lab-state": FindingType(
         "The lab's state cannot be read.",
         "Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
