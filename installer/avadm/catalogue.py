@@ -1282,7 +1282,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "role-not-supported": FindingType(
         "Removing a node's role {role} is not built yet.",
-        "Move the role to another node by hand first; docs/how-to/remove-a-node.md says how.",
+        "Move the role to another node by hand first; docs/how-to/add-and-remove-nodes.md says how.",
     ),
     "role-unused": FindingType(
         "There is the role {role} but no cache.",

@@ -84,7 +84,7 @@ class Cluster:
                 continue
             if done.rc == 0:
                 return _json(done.stdout)
-            reply = (done.stderr.strip() or f"exit status {done.rc}").splitlines()[-1]
+            reply = (done.stderr.strip() or f"exit status {done.rc}").split("\n")[-1]
             findings.append(finding("ceph-command", found=reply[:300], host=node, words=shlex.join(words)))
             # A refusal is the cluster's answer: another monitor gives the same.
             if done.rc not in (1, 110, 124):
@@ -116,7 +116,7 @@ class Cluster:
                 continue
             if done.rc == 0:
                 return done.stdout
-            reply = (done.stderr.strip() or f"exit status {done.rc}").splitlines()[-1]
+            reply = (done.stderr.strip() or f"exit status {done.rc}").split("\n")[-1]
             findings.append(finding(code, found=reply[:300], host=node, words=words))
         raise AvadmError(findings)
 

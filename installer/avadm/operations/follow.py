@@ -38,9 +38,7 @@ class Lines:
         if event.kind is Kind.PHASE_END:
             self._tell(f"    {event.phase}: {event.message} ({event.seconds or 0:.0f} s)")
         elif event.kind in (Kind.FAILED, Kind.UNREACHABLE):
-            self._tell(
-                f"    {event.phase}: {event.host}: {event.message.splitlines()[0] if event.message else 'failed'}"
-            )
+            self._tell(f"    {event.phase}: {event.host}: {event.message.partition(chr(10))[0] or 'failed'}")
 
 
 def shown(tell: Tell) -> Show:

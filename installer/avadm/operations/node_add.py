@@ -121,7 +121,9 @@ class _Adding:
         """Write the site file, which is read again: somebody may have edited it since it was planned."""
         path = self.coming.path
         node = {**self.entry, **({"devices": self.devices} if self.devices else {})}
-        for line in edit.write(path, edit.changed(read_text(path), edit.adding(node))).splitlines():
+        for line in (
+            edit.write(path, edit.changed(read_text(path), edit.adding(node))).rstrip("\n").split("\n")
+        ):
             tell(f"    {line}")
 
     def written(self) -> bool:

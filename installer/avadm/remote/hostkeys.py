@@ -95,12 +95,12 @@ class KnownHosts:
             return False
         with _file_errors(self.path, "written"):
             lines = []
-            for line in _text(self.path).splitlines(keepends=True):
+            for line in _text(self.path).rstrip("\n").split("\n"):
                 hosts, space, rest = line.partition(" ")
                 left = [host for host in hosts.split(",") if host not in gone]
                 if left or line.startswith(("#", "@", "|")):
                     lines.append(",".join(left) + space + rest if space else line)
-            self._replace("".join(lines))
+            self._replace("".join(f"{line}\n" for line in lines))
         self.reload()
         return True
 
