@@ -1,12 +1,14 @@
 """`avadm node remove`: no data are lost, nothing of the node is left, the same command continues wherever it was killed."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from avadm.errors import AvadmError
 from avadm.inventory.desired import Desired, Keyring
-from avadm.operations import node_remove, run
+from avadm.operations import node_remove, removal_host, removal_kubernetes, run
 from avadm.pki.store import KeyStore
 from avadm.site.load import load
 from avadm.site.vault import Vault
@@ -352,6 +354,13 @@ def test_the_plan_is_json(site):
     found = json.loads(json.dumps(operation.as_dict()))
     assert found["nodes"] == ["stor4"]
     assert found["steps"][0]["gate"]
+
+
+@pytest.mark.parametrize("unit", sorted({*removal_host.UNITS, *removal_kubernetes.UNITS} - {"docker.socket"}))
+def test_what_is_stopped_is_what_roles_start(unit):
+    roles = Path(__file__).parents[3] / "roles"
+    texts = [path.read_text() for kind in ("tasks", "defaults") for path in roles.glob(f"*/{kind}/*.yml")]
+    assert any(re.search(rf"(name|_service): {re.escape(unit)}$", text, re.MULTILINE) for text in texts)
 
 
 @pytest.mark.parametrize("name", ["stor4", "comp3"])
