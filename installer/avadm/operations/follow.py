@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
+from avadm.drift.detection import by_state
 from avadm.engine.recorder import Display
 from avadm.engine.request import Notes, Request, Show
 from avadm.engine.run import execute
 from avadm.engine.session import Session, schedule
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
-from avadm.inventory.desired import Keyring
+from avadm.inventory.desired import Desired, Keyring
 from avadm.operations.model import Tell
 from avadm.plan.graph import ScheduledPhase
 from avadm.remote.events import Event, Kind
@@ -48,6 +50,40 @@ def shown(tell: Tell) -> Show:
         return Lines(tell)
 
     return make
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What a changed site file asks for, by the recorded state and inputs; what drifted meanwhile is seen when it runs.
+
+    Attributes:
+        phases: names of the phases that run, in order.
+        nodes: the nodes on which they do.
+    """
+
+    phases: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The phases, for the plan."""
+        return ", ".join(self.phases) or "no phase"
+
+
+def pending(cluster: Cluster, site_file: SiteFile) -> Pending:
+    """Return what `avadm plan` would list of a site file; nothing is written, no node is asked.
+
+    Raises:
+        AvadmError: the certificates cannot be read.
+    """
+    desired = Desired.read(site_file, Keyring.open(site_file.path))
+    steps = schedule(site_file.site, cluster.state, ())
+    due = {step.name: [one.host for one in by_state(desired, cluster.state, step)] for step in steps}
+    hosts = {host for found in due.values() for host in found}
+    return Pending(
+        tuple(name for name, found in due.items() if found),
+        tuple(n.name for n in site_file.site.nodes if n.name in hosts),
+    )
 
 
 def follow(cluster: Cluster, site_file: SiteFile, tell: Tell) -> None:

@@ -21,7 +21,7 @@ from avadm.disks import approve
 from avadm.disks.nodes import choose, survey
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding, errors
-from avadm.operations.follow import follow
+from avadm.operations.follow import follow, pending
 from avadm.operations.model import Interruption, Operation, Step, Tell
 from avadm.remote.ssh import targets
 from avadm.site import edit
@@ -177,14 +177,14 @@ def build(
     if serials:
         # A second time they are OSDs, which is proven too.
         steps.append(Step(f"prove {', '.join(serials)} blank", adding.prove_disks))
-    run = follow_up
+    run, due = follow_up, pending(cluster, coming)
     steps += [
         Step("preflight", adding.preflight, done=adding.written),
         Step("write it into the site file", adding.write, done=adding.written),
         Step(
-            "apply: the node, and what others keep about it",
+            f"apply, on {name} and where others keep something about it: {due.text}",
             adding.apply if run is None else lambda tell: run(load(path), tell),
-            (name,),
+            due.nodes,
         ),
     ]
     notes = [Interruption("data move to its OSDs, which slows others down", None)] if serials else []

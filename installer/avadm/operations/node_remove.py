@@ -102,7 +102,7 @@ def _end(cluster: Cluster, name: str, begun: OperationRecord | None, line: str, 
         return Operation(VERB, line, (), refusals=[bad], acceptable=ACCEPTABLE)
     gone = Node.model_construct(name=name, roles=[], devices=[])
     leaving = Leaving(cluster, gone, frozenset(), whole=True, dead=True)
-    step = removal_records.last(leaving, after)
+    step = removal_records.last(leaving, cluster.site_file, after)
     return Operation(VERB, line, [step], frozenset(begun.components), acceptable=ACCEPTABLE)
 
 

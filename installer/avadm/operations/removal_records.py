@@ -10,6 +10,7 @@ from avadm.components.catalog import PHASES
 from avadm.findings import Finding
 from avadm.inventory.desired import Keyring
 from avadm.inventory.variables import variables
+from avadm.operations.follow import pending
 from avadm.operations.model import Step, Tell
 from avadm.operations.removal_model import Leaving
 from avadm.remote.hostkeys import KnownHosts
@@ -54,13 +55,13 @@ def steps(leaving: Leaving, after: SiteFile, follow: Follow) -> Sequence[Step]:
     return [
         Step("forget its certificates, keys and records", lambda tell: _forget(leaving, after)),
         Step("take it out of the site file", write),
-        last(leaving, follow),
+        last(leaving, after, follow),
     ]
 
 
-def last(leaving: Leaving, follow: Follow) -> Step:
-    """Return the step that brings the other nodes up to date with the site file."""
-    cluster = leaving.cluster
+def last(leaving: Leaving, coming: SiteFile, follow: Follow) -> Step:
+    """Return the step that brings the other nodes up to date with the site file as it will be."""
+    cluster, due = leaving.cluster, pending(leaving.cluster, coming)
 
     def act(tell: Tell) -> None:
         after = load(cluster.site_file.path)
@@ -68,10 +69,8 @@ def last(leaving: Leaving, follow: Follow) -> Step:
         follow(after, tell)
         cluster.push()
 
-    return Step(
-        "apply what the site file now says of the others (hosts files, ceph.conf, packet filter, scrape targets, DNS)",
-        act,
-    )
+    # Hosts files, ceph.conf, packet filter, scrape targets, DNS: by the phases whose inputs change.
+    return Step(f"apply what changes on other nodes: {due.text}", act, due.nodes)
 
 
 def _forget(leaving: Leaving, after: SiteFile) -> None:

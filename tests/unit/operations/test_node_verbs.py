@@ -41,8 +41,12 @@ def site(tmp_path, playbooks):
 
 def test_the_others_are_brought_up_to_date_by_the_phases_that_it_concerns(avadm, site, playbooks, nodes):
     assert avadm("apply").exit_code == 0
+    [*_, last] = json.loads(avadm("node", "remove", "stor4", "--dry-run", "--json").stdout)["steps"]
     done = avadm("node", "remove", "stor4", "--yes")
     assert done.exit_code == 0, (done.output, done.exception)
+    # The plan has named what runs, and where.
+    assert set(playbooks.phases) <= set(last["name"].partition(": ")[2].split(", "))
+    assert {host for request in playbooks.requests for host in request.limit} <= set(last["nodes"])
     assert "stor4 is removed." in done.output
     assert {"base", "ceph"} <= set(playbooks.phases)
     assert not [host for request in playbooks.requests for host in request.limit if host == "stor4"]
