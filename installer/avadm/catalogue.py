@@ -521,7 +521,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "gate-closed": FindingType(
         "For {patience} s nothing has come nearer to what the next step needs.",
-        "See what it names, and `avadm doctor`; the site goes on serving. The same command continues.",
+        "See what it names, and `avadm doctor`; the site keeps serving. The same command continues.",
     ),
     "gpu-taint-everywhere": FindingType(
         "Pods that ask for no GPU would run nowhere.", "Add a worker without GPUs, or remove gpu_taint."

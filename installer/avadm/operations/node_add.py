@@ -118,7 +118,7 @@ class _Adding:
         tell(f"    {len(found)} checks passed")
 
     def write(self, tell: Tell) -> None:
-        """Write the site file, which is read again: somebody may have edited it since it was planned."""
+        """Write the site file, which is read again: another editor may have written it since it was planned."""
         path = self.coming.path
         node = {**self.entry, **({"devices": self.devices} if self.devices else {})}
         for line in (

@@ -153,7 +153,7 @@ def _purge(leaving: Leaving, tell: Tell) -> None:
                 f"for u in $(systemctl list-unit-files --no-legend 'ceph-volume@lvm-{one.id}-*' | cut -d' ' -f1); do "
                 f"systemctl disable $u; done; {STOP.format(unit=f'ceph-osd@{one.id}')}"
             )
-        # What was stopped tells the monitors so; what died was found by them.
+        # A clean stop reports itself to the monitors; a dead OSD was found by them.
         cluster.ceph("osd", "down", str(one.id))
         cluster.ceph("osd", "purge", str(one.id), "--yes-i-really-mean-it")
         tell(f"    osd.{one.id} purged")

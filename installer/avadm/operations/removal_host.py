@@ -1,6 +1,6 @@
 """The node's own part of its removal: what avadm started there is stopped, keys that let it into the site are removed.
 
-Data stay: disks are never written. Whoever installs the node again, or gives it away, erases them.
+Data stay: disks are never written. They are erased by hand before the node is installed again, or given away.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def steps(leaving: Leaving, after: SiteFile, follow: Follow) -> Sequence[Step]:
     path = leaving.cluster.site_file.path
 
     def write(tell: Tell) -> None:
-        # Read again: somebody may have edited it since it was planned.
+        # Read again: another editor may have written it since it was planned.
         for line in edit.write(path, edit.changed(read_text(path), change(leaving))).rstrip("\n").split("\n"):
             tell(f"    {line}")
 

@@ -44,6 +44,7 @@ class Room(Nodes):
         self.mgrs, self.mdss = ["stor1", "stor2"], ["stor1", "stor2"]
         self.entities = {f"{kind}.{n}" for kind in ("mgr", "mds") for n in ("stor1", "stor2")}
         self.entities |= {f"osd.{n}" for n in self.osds}
+        self.racks = {}
         self.size, self.kb, self.bad_groups, self.unsafe = 3, 10, {}, set()
         self.kube = {"mast1", "comp1", "comp2", "comp3"}
         self.calico = set(self.kube)
@@ -125,12 +126,14 @@ class Room(Nodes):
 
     def tree(self):
         hosts = sorted(self.buckets)
-        nodes = [
-            {"id": -1, "name": "default", "type": "root", "children": [-10 - i for i in range(len(hosts))]}
-        ]
+        top = [] if self.racks else [-10 - i for i in range(len(hosts))]
+        nodes = [{"id": -1, "name": "default", "type": "root", "children": top}]
         for i, host in enumerate(hosts):
             own = [n for n, one in self.osds.items() if one["host"] == host]
             nodes.append({"id": -10 - i, "name": host, "type": "host", "children": own})
+        for i, rack in enumerate(sorted(set(self.racks.values()))):
+            held = [-10 - hosts.index(host) for host in hosts if self.racks.get(host) == rack]
+            nodes.append({"id": -50 - i, "name": rack, "type": "rack", "children": held})
         for n, one in self.osds.items():
             used = one["used"] * GIB
             about = {"kb": self.kb * GIB, "kb_used": used, "crush_weight": one["weight"], "pgs": one["pgs"]}

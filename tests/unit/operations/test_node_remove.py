@@ -299,6 +299,24 @@ def test_what_would_be_lost_is_refused_and_nothing_is_changed(site, room, wanted
     assert room.acts == 0
 
 
+def test_copies_are_counted_by_rack_where_that_is_the_failure_domain(site, room):
+    text = f"{SITE}components: {{ceph: {{failure_domain: rack}}}}\n"
+    room.racks = {"stor1": "r1", "stor2": "r2", "stor3": "r2", "stor4": "r3"}
+    for name, rack in room.racks.items():
+        text = text.replace(f"name: {name},", f"name: {name}, rack: {rack},")
+    site.path.write_text(text)
+    assert "copies-few" in site.refusals("stor4")
+    room.racks["stor3"] = "r3"
+    assert "copies-few" not in site.refusals("stor4")
+
+
+def test_what_moves_makes_the_fullest_fuller(site, room):
+    room.kb = 4
+    assert site.refusals("stor4") == set()  # 8 of 12 GiB
+    room.osds[0]["used"] = 3
+    assert site.refusals("stor4") == {"space-short"}  # 3 of 4 GiB becomes 3.9 of 4
+
+
 def test_scrubbing_and_a_volume_of_another_node_forbid_nothing(site, room):
     plant(room, bad_groups={"active+clean+scrubbing+deep": 4}, volumes={"pvc-1": "comp2", "pvc-2": ""})
     assert site.refusals("stor4") | site.refusals("comp3") == set()
