@@ -45,6 +45,7 @@ class Room(Nodes):
         self.entities = {f"{kind}.{n}" for kind in ("mgr", "mds") for n in ("stor1", "stor2")}
         self.entities |= {f"osd.{n}" for n in self.osds}
         self.racks = {}
+        self.asked_for_ceph = set()
         self.size, self.kb, self.bad_groups, self.unsafe = 3, 10, {}, set()
         self.kube = {"mast1", "comp1", "comp2", "comp3"}
         self.calico = set(self.kube)
@@ -62,6 +63,7 @@ class Room(Nodes):
             return answer(node, command, rc=255, error="no route")
         if " ceph --connect-timeout" in command:
             words = shlex.split(command)
+            self.asked_for_ceph.add(node)
             return self._json(node, command, self.ceph(words[words.index("15") + 1 : -2]))
         if command.startswith("kubectl"):
             return answer(node, command, self.kubectl(shlex.split(command)[4:]))

@@ -201,6 +201,12 @@ def test_a_role_is_taken_and_the_node_stays(site, room):
     assert [unit for node, unit in room.stopped if node == "stor2"] == ["ceph-mds@stor2"]
 
 
+def test_what_leaves_is_not_asked_about_the_others(site, room):
+    room.mdss = ["stor2", "stor1"]
+    site.remove("stor1", "mds")
+    assert room.asked_for_ceph == {"stor2"}
+
+
 def test_devices_go_with_the_role_osd(site):
     site.remove("stor4", "osd", accepted=())
     assert "A4" not in site.path.read_text()
