@@ -62,6 +62,10 @@ def finding(
 _WARNING, _INFO = Severity.WARNING, Severity.INFO
 
 CATALOGUE: dict[str, FindingType] = {
+    "accept-unknown": FindingType(
+        "No refusal of this verb has that id.",
+        "Name one of those listed, or leave the option out.",
+    ),
     "acceptance-not-possible": FindingType(
         "The suite could not start.", "See `avadm status` and `avadm preflight`; apply what is missing."
     ),
@@ -85,6 +89,10 @@ CATALOGUE: dict[str, FindingType] = {
     "address-not-a-host": FindingType("{node} has the {kind} address of {net}.", "Give it another address."),
     "address-outside": FindingType(
         "The address of {node} is not in its network.", "Correct the address or the network."
+    ),
+    "alertmanager-command": FindingType(
+        "Alertmanager did not {words} a silence.",
+        "See whether `amtool silence query` works there as root; `avadm apply monitoring` fixes Alertmanager.",
     ),
     "artifact-build": FindingType(
         "Building {name} failed: {title}.",
@@ -198,6 +206,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Add a worker without GPUs.",
         severity=_WARNING,
     ),
+    "ava-runs": FindingType(
+        "Runs of the platform are on the node; an eviction would end them.",
+        "`avadm node drain {name}` first: it lets runs end, or stops them after a notice.",
+    ),
     "ava-secret-missing": FindingType(
         "The vault does not hold the secret with which the platform uses a service of the site.",
         "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
@@ -256,6 +268,14 @@ CATALOGUE: dict[str, FindingType] = {
     "cache-without-mount": FindingType(
         "{name} serves the cache of a folder on cephfs, which it does not mount.", "Add the role client."
     ),
+    "calico-command": FindingType(
+        "`calicoctl {words}` could not be done.",
+        "See `avadm-calicoctl get node` on a master, and whether etcd serves; then run the same command again.",
+    ),
+    "ceph-command": FindingType(
+        "`ceph {words}` could not be done.",
+        "See `ceph -s` on a monitor's node, and `avadm doctor`; then run the same command again.",
+    ),
     "ceph-config": FindingType("ceph has no such section.", "Correct the section."),
     "ceph-config-option": FindingType(
         "This is no option of ceph.", "Write it as in `ceph config show`.", check="ceph-config"
@@ -294,6 +314,10 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "controller-key-unusable": FindingType(
         "The controller's key cannot be used.", "{remedy}", check="controller-key"
+    ),
+    "copies-few": FindingType(
+        "Fewer failure domains would be left than there are copies of each object.",
+        "Add storage to another host or rack first, or lower components.ceph.replicas.",
     ),
     "create-admin": FindingType("{name} was not made an administrator.", "{remedy}"),
     "database-backup": FindingType("This was not done.", "{remedy}"),
@@ -367,6 +391,10 @@ CATALOGUE: dict[str, FindingType] = {
     "disk-refused": FindingType(
         "This disk cannot be approved.", "Is it the right disk? If what is on it may go: `avadm disk zap`."
     ),
+    "disk-twice": FindingType(
+        "A disk is named twice.",
+        "Name each disk once.",
+    ),
     "disks": FindingType(
         "No device of this node is approved yet: `avadm apply` will refuse the site file.",
         "Run `avadm disk list`, then `avadm disk approve NODE DISK`.",
@@ -405,6 +433,10 @@ CATALOGUE: dict[str, FindingType] = {
         "The device is in use by something else.",
         "Check that it is the right device. If nothing on it is needed: `{zap}`.",
         check="disks",
+    ),
+    "disks-without-osd": FindingType(
+        "Disks are approved for OSDs only.",
+        "Add --role osd, or leave --serial out.",
     ),
     "doctor-snapshot": FindingType(
         "This is no snapshot that this avadm reads.",
@@ -483,6 +515,14 @@ CATALOGUE: dict[str, FindingType] = {
         "Write `pods`.",
     ),
     "filter-source-syntax": FindingType("This is no network.", "Correct it.", check="filter-source"),
+    "follow-failed": FindingType(
+        "What the site file now says of the other nodes is not applied everywhere.",
+        "See the log; the same command continues.",
+    ),
+    "gate-closed": FindingType(
+        "For {patience} s nothing has come nearer to what the next step needs.",
+        "See what it names, and `avadm doctor`; the site keeps serving. The same command continues.",
+    ),
     "gpu-taint-everywhere": FindingType(
         "Pods that ask for no GPU would run nowhere.", "Add a worker without GPUs, or remove gpu_taint."
     ),
@@ -563,6 +603,10 @@ CATALOGUE: dict[str, FindingType] = {
         "The node runs another kernel than it should.", "Install that kernel, boot it, and hold its package."
     ),
     "known-hosts": FindingType("The pinned host keys cannot be {done}.", "{remedy}"),
+    "kubernetes-command": FindingType(
+        "`kubectl {words}` could not be done.",
+        "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master.",
+    ),
     "kubernetes-master": FindingType(
         "Kubernetes did not {do} {names}.",
         "See whether `kubectl get nodes` works there as root; `avadm apply masters` fixes a master.",
@@ -614,6 +658,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Run the same command with sudo.",
     ),
     "lab-size": FindingType("This is not a size.", "Write 10G."),
+    "lab-spare": FindingType("The lab can have no such machine beside its own.", "Choose another name."),
     "lab-state": FindingType(
         "The lab's state cannot be read.",
         "Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
@@ -629,6 +674,10 @@ CATALOGUE: dict[str, FindingType] = {
     "lab-systemd": FindingType(
         "systemd does not start in a container on this machine.",
         "Use a machine where docker may add capabilities.",
+    ),
+    "last-of-role": FindingType(
+        "No other node could take over from this {role}.",
+        "Give another node the role {role}, apply, and remove this one then.",
     ),
     "latency": FindingType(
         "Round trips between nodes are too long.",
@@ -680,6 +729,10 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "load-balancer-taken": FindingType(
         "An address of this range is somebody else's.", "Choose another range."
+    ),
+    "local-volumes": FindingType(
+        "These volumes have their data on this node alone; they would be lost.",
+        "Copy what is needed elsewhere and delete their claims.",
     ),
     "local-volumes-alone": FindingType(
         "{name} would keep volumes for pods, but is not {names}.",
@@ -889,11 +942,31 @@ CATALOGUE: dict[str, FindingType] = {
         severity=_WARNING,
         check="no-standby",
     ),
+    "node-in-maintenance": FindingType(
+        "The node is in a maintenance.",
+        "`avadm maintenance end {name}` first.",
+    ),
+    "node-known": FindingType(
+        "The site has this node already.",
+        "Choose another name or address; `avadm node remove` removes the old one.",
+    ),
+    "node-script": FindingType(
+        "A command on the node failed.",
+        "See `journalctl -xe` there; then run the same command again. If the node is lost for good: --dead.",
+    ),
+    "node-silent": FindingType(
+        "The node does not answer.",
+        "Switch it on. If it is lost for good: --dead.",
+    ),
     "node-unknown": FindingType("Kubernetes does not know this node.", "{remedy}"),
     "node-without-roles": FindingType(
         "Nodes without roles get only the base and node_exporter.",
         "Give them roles, or leave it so.",
         severity=_WARNING,
+    ),
+    "not-dead": FindingType(
+        "The node lives; --dead is for one that never comes back.",
+        "Leave --dead out, or switch the node off for good.",
     ),
     "nothing-to-do": FindingType(
         "No node takes part in what was asked for.",
@@ -920,6 +993,14 @@ CATALOGUE: dict[str, FindingType] = {
         "Remove {key}.",
         check="objects-provider",
     ),
+    "only-copy": FindingType(
+        "Ceph cannot serve without this node: it may hold the only copy of some data.",
+        "Have all placement groups active first: see `ceph health detail`. Data that are lost are given up in ceph.",
+    ),
+    "operation-half-done": FindingType(
+        "An operation on these components was begun and has not ended.",
+        "`{command}` continues it.",
+    ),
     "os": FindingType(
         "The node runs another operating system than the profile's.",
         "Install the node again, or choose the profile that fits in the site file.",
@@ -927,6 +1008,10 @@ CATALOGUE: dict[str, FindingType] = {
     "osd-without-devices": FindingType(
         "{name} has the role osd but no approved device.",
         "Run `avadm bootstrap`, then `avadm disk list --limit {name}` and `avadm disk approve {name} DISK`.",
+    ),
+    "osd-without-disks": FindingType(
+        "A node with the role osd stores data; its disks must be named.",
+        "Name them with --serial; `avadm ssh` and lsblk, or the vendor's list, show their serial numbers.",
     ),
     "package-key": FindingType("This is no public key of a package source.", "{remedy}"),
     "package-sources": FindingType(
@@ -1024,6 +1109,14 @@ CATALOGUE: dict[str, FindingType] = {
         severity=_WARNING,
     ),
     "plan-unwritable": FindingType("The plan cannot be written."),
+    "pods-local-data": FindingType(
+        "These pods have data in an emptyDir, which go with them.",
+        "Delete or move them.",
+    ),
+    "pods-without-controller": FindingType(
+        "Nothing makes these pods again elsewhere; they would be gone for good.",
+        "Delete or move them.",
+    ),
     "pointer-unwritable": FindingType("The default site cannot be saved."),
     "port-clash": FindingType("Two programs would listen on one port of {node}.", "{remedy}"),
     "ports": FindingType(
@@ -1061,6 +1154,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Correct it.",
         severity=_WARNING,
         check="quorum-large",
+    ),
+    "quorum-lost": FindingType(
+        "The monitors that are left would be no quorum.",
+        "Bring the other monitors back first: `avadm apply ceph`.",
     ),
     "quorum-single": FindingType(
         "The loss of the one monitor stops all storage.",
@@ -1157,6 +1254,10 @@ CATALOGUE: dict[str, FindingType] = {
     "restore-time": FindingType("This is no time."),
     "restore-time-future": FindingType("This time has not come yet.", check="restore-time"),
     "restore-time-zone": FindingType("This time does not say in which zone it is.", check="restore-time"),
+    "role-absent": FindingType(
+        "The node does not have the role {role}.",
+        "Name one of its roles.",
+    ),
     "role-alone": FindingType(
         "{name} has the role {role}, but is not {names}.", "Add the role {value}, or remove {role}."
     ),
@@ -1178,6 +1279,10 @@ CATALOGUE: dict[str, FindingType] = {
         "There is an object store, but no node has the role {role}, which {why}.",
         "Give nodes the role {role}, or use `provider: external`.",
         check="role-missing",
+    ),
+    "role-not-supported": FindingType(
+        "Removing a node's role {role} is not built yet.",
+        "Move the role to another node by hand first; docs/how-to/add-and-remove-nodes.md says how.",
     ),
     "role-unused": FindingType(
         "There is the role {role} but no cache.",
@@ -1238,6 +1343,14 @@ CATALOGUE: dict[str, FindingType] = {
         "The vault has no {name}, a key of an object store behind the cache.",
         "Write it there: `ansible-vault edit {vault}`.",
     ),
+    "setting-left": FindingType(
+        "A temporary setting is still there.",
+        "The next command that changes the site undoes it; `avadm status` lists what is left.",
+    ),
+    "setting-unknown": FindingType(
+        "This avadm does not know a setting of that kind, which a newer one has set.",
+        "Undo it with the avadm that set it.",
+    ),
     "shares-sum": FindingType(
         "The shares of file system, pools and object store come to more than the whole.",
         "Lower filesystem.share, object_store.share or a pool's share.",
@@ -1250,6 +1363,10 @@ CATALOGUE: dict[str, FindingType] = {
     "space": FindingType(
         "The file system of {file} is nearly full.",
         "Make room (apt-get clean, old logs), or give that folder a larger file system.",
+    ),
+    "space-short": FindingType(
+        "The other OSDs would be nearly full.",
+        "Add OSDs, or delete data, first.",
     ),
     "ssh-file": FindingType("ssh cannot be given a file of this name.", "{remedy}"),
     "ssh-user": FindingType("This is no login name.", "Write the name alone."),

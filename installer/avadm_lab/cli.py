@@ -225,6 +225,29 @@ def power(node: str, state: str) -> None:
 
 
 @lab.command()
+@click.argument("name")
+@click.option("--role", "roles", multiple=True, help="A role that the site file will give it; repeatable.")
+@click.option("--disks", type=click.IntRange(0, 12), default=0, help="Block devices that it has.")
+@click.option("--rack", default="r1", show_default=True, help="Its rack.")
+def add(name: str, roles: tuple[str, ...], disks: int, rack: str) -> None:
+    """Start one more machine, which the site file does not have; NAME is stor, mast or comp with a number."""
+    with Printer() as report:
+        node = _existing(report).add(name, roles, disks, rack)
+    serials = "".join(f" {disk.serial}" for disk in node.disks)
+    console.print(f"{node.name} runs at {node.address}" + (f", disks:{serials}" if serials else ""))
+
+
+@lab.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Remove one machine with its disks, as if it were carried away; the site file is not changed."""
+    with Printer() as report:
+        removed = _existing(report).discard(name)
+    for line in removed:
+        console.print(f"  removed {line}")
+
+
+@lab.command()
 @click.option("--name", help="Name of the lab, where its folder is gone or damaged.")
 @click.option(
     "--engine",

@@ -91,5 +91,8 @@ class Driver(Protocol):
     def power(self, node: LabNode, on: bool) -> None:
         """Cut a node's power, or switch it on."""
 
+    def discard(self, node: LabNode) -> list[str]:
+        """Remove one node with its disks and its host key; return what was removed, in words."""
+
     def remove(self) -> list[str]:
         """Remove all that the driver made for this lab; return what was removed, in words."""

@@ -56,7 +56,9 @@ class Lab:
 
     def _adopt(self, config: Config) -> None:
         self.config = config
-        self.nodes = layout.nodes(config)
+        self.planned = layout.nodes(config)
+        """The nodes of its site file, as the lab writes it."""
+        self.nodes = [*self.planned, *self._spares()]
         self.cacher = Cacher(self.proc, paths.cache() / "apt", config.name, config.gateway)
         self.driver: Driver = DockerDriver(
             self.proc, config, self.folder, paths.cache(), self.report, self.cacher.url
@@ -69,7 +71,7 @@ class Lab:
 
     def _up(self) -> Changed:
         changed: list[str] = []
-        sitefile.check(self.config, self.nodes)
+        sitefile.check(self.config, self.planned)
         self.driver.suit(self.nodes)
         if missing := prereqs.ensure(self.proc, self.report):
             changed.append(f"installed {', '.join(missing)}")
@@ -85,6 +87,7 @@ class Lab:
         if self.driver.prepare():
             changed.append("made the network")
         self.folder.make()
+        grown = self.folder.config() not in (None, self.config)
         self._remember()
         if self.cacher.ensure():
             changed.append("started the apt cache")
@@ -93,7 +96,7 @@ class Lab:
             changed.append(f"started {', '.join(started)}")
         if supplied := self.driver.supply(self.nodes):
             changed.append(f"put stand-ins for GPUs on {', '.join(supplied)}")
-        if started or not self.folder.site.exists():
+        if started or grown or not self.folder.site.exists():
             changed += self._site()
         changed += self._pointer()
         return Changed(tuple(changed))
@@ -127,6 +130,65 @@ class Lab:
         if engine and self.engine.stop(self.report):
             removed.append("the container engine")
         return removed
+
+    def add(self, name: str, roles: tuple[str, ...] = (), disks: int = 0, rack: str = "r1") -> LabNode:
+        """Start one more machine beside those of the lab's numbers; the site file is not written. Again: nothing is changed.
+
+        Args:
+            name: stor, mast or comp with a number that no node of the lab has.
+            roles: what the site file will give it; the container is made for them.
+            disks: how many block devices it has.
+            rack: its rack.
+
+        Raises:
+            AvadmError: there is no lab, the name is of no use, or the machine does not start.
+        """
+        with self._alone():
+            self._running()
+            node = layout.spare(self.config, name, roles, disks, rack)
+            others = [n for n in self._spares() if n.name != name]
+            self.driver.suit([node])
+            self._keep_spares([*others, node])
+            self.driver.ensure([node])
+            self.driver.supply([node])
+            self._known_hosts()
+            return node
+
+    def discard(self, name: str) -> list[str]:
+        """Remove one machine with its disks, as if it were carried away; return what was removed, in words.
+
+        One of the lab's numbers comes back blank, with another host key, by the next `lab up`.
+        """
+        with self._alone():
+            self._running()
+            node = self.node(name)
+            removed = self.driver.discard(node)
+            self._keep_spares([n for n in self._spares() if n.name != name])
+            return removed
+
+    def _running(self) -> None:
+        if not self.folder.state.exists():
+            raise AvadmError.of("lab-none", where=str(self.folder.root))
+
+    def _spares(self) -> list[LabNode]:
+        """Return the machines that were added beside the lab's numbers."""
+        try:
+            kept = (self.folder.read() or {}).get("spares", [])
+        except AvadmError:  # a lab whose memory is damaged can still be removed by its name
+            return []
+        names = {n.name for n in self.planned}
+        return [
+            layout.spare(self.config, one["name"], tuple(one["roles"]), one["disks"], one["rack"])
+            for one in kept
+            if one["name"] not in names  # by now it is one of the lab's numbers
+        ]
+
+    def _keep_spares(self, spares: list[LabNode]) -> None:
+        kept = [
+            {"name": n.name, "roles": list(n.roles), "disks": len(n.disks), "rack": n.rack} for n in spares
+        ]
+        self.folder.write({**(self.folder.read() or {}), "spares": kept})
+        self.nodes = [*self.planned, *spares]
 
     def power(self, name: str, on: bool) -> None:
         """Cut a node's power as a pulled plug does, or switch it on and wait until it is ready."""
@@ -247,9 +309,8 @@ class Lab:
 
     def _site(self) -> list[str]:
         """Write known_hosts and the site file; the latter only while no one else has edited it."""
-        keys = {n.name: self.driver.host_key(n) for n in self.nodes}
-        self.folder.known_hosts.write_text("".join(f"{n.address} {keys[n.name]}\n" for n in self.nodes))
-        text = sitefile.text(self.config, self.nodes, keys, self.cacher.url)
+        keys = self._known_hosts()
+        text = sitefile.text(self.config, self.planned, keys, self.cacher.url)
         site, data = self.folder.site, self.folder.read() or {}
         old = site.read_text() if site.exists() else None
         if old == text:
@@ -260,6 +321,14 @@ class Lab:
         site.write_text(text)
         self.folder.write({**data, "site_digest": _digest(text)})
         return [f"wrote {site}"]
+
+    def _known_hosts(self) -> dict[str, str]:
+        """Write the nodes' host keys for `lab ssh`; return them by name. A node that was carried away has none."""
+        states = self.driver.states(self.nodes)
+        there = [n for n in self.nodes if states[n.name].state is MachineState.RUNNING]
+        keys = {n.name: self.driver.host_key(n) for n in there}
+        self.folder.known_hosts.write_text("".join(f"{n.address} {keys[n.name]}\n" for n in there))
+        return keys
 
     def _pointer(self) -> list[str]:
         pointer = paths.default_site_pointer()

@@ -17,8 +17,10 @@ from avadm.site.errors import model_of
 MIB = 1024 * 1024
 _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
 _RACKS = 3
-_FIRST_MASTER = 61
-"""Number of the first master's address in the subnet: storage nodes have .11 to .50."""
+FIRST = {"stor": 11, "mast": 61, "comp": 101}
+"""Number of the first address in the subnet of storage, master and compute nodes."""
+LAST = {"stor": 60, "mast": 100, "comp": 247}
+"""Number of the last one; virtual addresses begin at .248."""
 WRITTEN = {
     "objects": "object_store",
     "cache": "alluxio",
@@ -181,6 +183,36 @@ class LabNode:
         return bool({"master", "worker"} & set(self.roles))
 
 
+def spare(config: Config, name: str, roles: tuple[str, ...], disks: int, rack: str = "r1") -> LabNode:
+    """Return a machine beside those that the lab's numbers make; its place in the subnet follows from its name.
+
+    Args:
+        config: the lab's numbers.
+        name: stor, mast or comp with a number that no node of the lab has.
+        roles: what it will be given; some need more of the container (kubelet: its own control groups).
+        disks: how many block devices it has.
+        rack: its rack.
+
+    Raises:
+        AvadmError: another name, one that a node has, or no address is left for it.
+    """
+    match = re.fullmatch(r"(stor|mast|comp)([1-9]\d?)", name)
+    planned = {n.name: n.address for n in nodes(config)}
+    place = FIRST[match[1]] + int(match[2]) - 1 if match else 0
+    if not match or name in planned or place > LAST[match[1]]:
+        raise AvadmError.of(
+            "lab-spare",
+            where="NAME",
+            found=name,
+            wanted=f"stor, mast or comp with a number, beside {', '.join(planned)}",
+        )
+    made = tuple(
+        Disk(f"{config.name.upper()}-{name}-{letter}", letter, config.disk_bytes)
+        for letter in string.ascii_lowercase[1 : 1 + disks]
+    )
+    return LabNode(name, config.subnet[place], roles, rack, made, gpus=GPUS if "gpu" in roles else 0)
+
+
 def parse_size(text: str) -> int:
     """Return bytes for sizes like ``10G`` or ``512M`` (powers of 1024); AvadmError for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", text.strip(), re.IGNORECASE)
@@ -216,9 +248,9 @@ def nodes(config: Config) -> list[LabNode]:
             Disk(f"{config.name.upper()}-{name}-{letter}", letter, config.disk_bytes)
             for letter in string.ascii_lowercase[1 : 1 + config.disks]
         )
-        made.append(LabNode(name, config.subnet[11 + i], roles, f"r{i % _RACKS + 1}", disks))
+        made.append(LabNode(name, config.subnet[FIRST["stor"] + i], roles, f"r{i % _RACKS + 1}", disks))
     for i in range(config.masters):
-        address = config.subnet[_FIRST_MASTER + i]
+        address = config.subnet[FIRST["mast"] + i]
         made.append(LabNode(f"mast{i + 1}", address, ("etcd", "master"), f"r{i % _RACKS + 1}"))
     for i in range(config.compute):
         roles = (
@@ -232,7 +264,9 @@ def nodes(config: Config) -> list[LabNode]:
         extra += ("database",) if config.stored and i in ((1, 2) if config.compute > 2 else (0, 1)) else ()
         gpus = GPUS if "gpu" in extra else 0
         rack = f"r{i % _RACKS + 1}"
-        made.append(LabNode(f"comp{i + 1}", config.subnet[101 + i], (*roles, *extra), rack, gpus=gpus))
+        made.append(
+            LabNode(f"comp{i + 1}", config.subnet[FIRST["comp"] + i], (*roles, *extra), rack, gpus=gpus)
+        )
     return made
 
 

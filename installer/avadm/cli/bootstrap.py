@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from avadm.bootstrap.controller_key import ControllerKey
     from avadm.bootstrap.host_keys import Offer
     from avadm.bootstrap.report import NodeReport
+    from avadm.bootstrap.task import BootstrapTask
+    from avadm.site.load import SiteFile
     from avadm.site.model import Node
 
 
@@ -78,44 +80,23 @@ def bootstrap(
     Running it again is safe: what is done is left alone. Exit status 1 when a node is not ready, 2 when no node let
     us in.
     """
-    from avadm.bootstrap.controller_key import ensure
-    from avadm.bootstrap.password import from_file
     from avadm.bootstrap.report import findings, warnings
     from avadm.bootstrap.run import bootstrap as run
-    from avadm.bootstrap.task import BootstrapTask
     from avadm.cli.nodes import select
     from avadm.remote.access import nameless
-    from avadm.remote.jump import JumpHost
-    from avadm.remote.ssh import targets
 
     site_file = app.site_file(draft=True)
-    nodes = select(site_file.site, limit)
-    password = from_file(password_file) if password_file else os.environ.get("AVADM_SSH_PASSWORD")
-    for_sudo = from_file(sudo_password_file) if sudo_password_file else os.environ.get("AVADM_SUDO_PASSWORD")
-    keys = [_existing(path) for path in existing]
-    declared = _declared(nodes)
-    user = site_file.site.ssh.user
-    key = ensure(site_file.ssh_key, f"avadm@{site_file.site.name}")
-    reports = run(
-        BootstrapTask(
-            targets(site_file, [n.name for n in nodes]),
-            key,
-            site_file.known_hosts,
-            site_file.profile.python,
-            confirm=lambda offers: _confirm(offers, accept_host_keys),
-            password=lambda: password or _ask(f"Password of {user} on the nodes"),
-            sudo_password=lambda: for_sudo or password or _ask(f"Password of {user} for sudo on the nodes"),
-            declared=declared,
-            jump=JumpHost.of(site_file),
-            existing=keys,
-            proxy=site_file.site.packages.proxy,
-            install_python=install_python,
-            timeout=timeout,
-            arguments={n.name: site_file.profile.arguments(n.roles) for n in nodes},
-            allow_reboot=site_file.site.boot.allow_reboot,
-            say=lambda text: stderr.print(text, markup=False),
-        )
+    task = bootstrap_task(
+        site_file,
+        select(site_file.site, limit),
+        accept_host_keys=accept_host_keys,
+        password_file=password_file,
+        sudo_password_file=sudo_password_file,
+        existing=existing,
+        install_python=install_python,
+        timeout=timeout,
     )
+    key, reports = task.key, run(task)
     if as_json:
         print_json(
             {
@@ -133,6 +114,53 @@ def bootstrap(
     if not any(r.let_in for r in reports):
         return EXIT_COULD_NOT_RUN
     return EXIT_FOUND_BAD if findings(reports) else EXIT_GOOD
+
+
+def bootstrap_task(
+    site_file: SiteFile,
+    nodes: list[Node],
+    *,
+    accept_host_keys: bool = False,
+    password_file: Path | None = None,
+    sudo_password_file: Path | None = None,
+    existing: tuple[Path, ...] = (),
+    install_python: bool = True,
+    timeout: float = 10.0,
+) -> BootstrapTask:
+    """Return the task of bootstrapping nodes, by the options that the user gave; the controller's key exists afterwards.
+
+    Raises:
+        AvadmError: a file of a password or a key is of no use, or a host key in the site file is none.
+    """
+    from avadm.bootstrap.controller_key import ensure
+    from avadm.bootstrap.password import from_file
+    from avadm.bootstrap.task import BootstrapTask
+    from avadm.remote.jump import JumpHost
+    from avadm.remote.ssh import targets
+
+    password = from_file(password_file) if password_file else os.environ.get("AVADM_SSH_PASSWORD")
+    for_sudo = from_file(sudo_password_file) if sudo_password_file else os.environ.get("AVADM_SUDO_PASSWORD")
+    keys = [_existing(path) for path in existing]
+    declared = _declared(nodes)
+    user = site_file.site.ssh.user
+    return BootstrapTask(
+        targets(site_file, [n.name for n in nodes]),
+        ensure(site_file.ssh_key, f"avadm@{site_file.site.name}"),
+        site_file.known_hosts,
+        site_file.profile.python,
+        confirm=lambda offers: _confirm(offers, accept_host_keys),
+        password=lambda: password or _ask(f"Password of {user} on the nodes"),
+        sudo_password=lambda: for_sudo or password or _ask(f"Password of {user} for sudo on the nodes"),
+        declared=declared,
+        jump=JumpHost.of(site_file),
+        existing=keys,
+        proxy=site_file.site.packages.proxy,
+        install_python=install_python,
+        timeout=timeout,
+        arguments={n.name: site_file.profile.arguments(n.roles) for n in nodes},
+        allow_reboot=site_file.site.boot.allow_reboot,
+        say=lambda text: stderr.print(text, markup=False),
+    )
 
 
 def _existing(path: Path) -> paramiko.PKey:

@@ -45,7 +45,7 @@ VERBS = {
     "kubectl": "Run kubectl of the site's release with the administrator's rights.",
     "lab": "A lab of container nodes on this machine.",
     "logs": "Search the logs of nodes and pods, or follow them.",
-    "node": "Cordon, drain and uncordon nodes of Kubernetes.",
+    "node": "Add, remove, cordon, drain and uncordon nodes.",
     "plan": "Show phases, nodes and order, changing nothing.",
     "preflight": "Check that the nodes are fit, changing nothing.",
     "runs": "List and show earlier runs.",
@@ -74,7 +74,7 @@ STOPPED = {
     "database": "What a node had begun ends there by itself. A restore: the same command begins again; former data are kept.",
     "doctor": "It changes nothing. What nodes were asked ends there by itself.",
     "disk": "What a node had begun ends there by itself; a disk half erased is erased whole by the same command.",
-    "node": "Nodes may have been left cordoned: the same command continues, `avadm node uncordon` gives up.",
+    "node": "The same command continues. Nodes may have been left cordoned: `avadm node uncordon` gives up a drain.",
     "preflight": "It changes nothing. What nodes were asked ends there by itself.",
     "support": "It changes nothing, and no bundle was written.",
 }

@@ -1,4 +1,4 @@
-"""`avadm node`: keep new pods from nodes, have their pods move elsewhere, let pods come again."""
+"""`avadm node`: add and remove nodes, keep new pods from them, have their pods move elsewhere, let pods come again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 from rich.text import Text
 
 from avadm.catalogue import finding
+from avadm.cli import node_members
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
 from avadm.errors import AvadmError
@@ -22,7 +23,11 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group()
 def node() -> None:
-    """Keep new pods from nodes of Kubernetes, have their pods move elsewhere, let pods come again."""
+    """Add and remove nodes, keep new pods from them, have their pods move elsewhere, let pods come again."""
+
+
+node.add_command(node_members.add)
+node.add_command(node_members.remove)
 
 
 @node.command()

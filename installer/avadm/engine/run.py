@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from avadm import paths
+from avadm.cluster.connection import Cluster
+from avadm.cluster.half_done import half_done
+from avadm.cluster.settings import Settings
 from avadm.drift.collector import Collector, record
 from avadm.drift.detection import detect_drift, is_current, restrict, skipped_hosts
 from avadm.drift.report import DriftReport, summarize, warned
@@ -18,6 +21,7 @@ from avadm.engine.recorder import Recorder
 from avadm.engine.request import Notes, Request, Show
 from avadm.engine.session import Session, refuse_missing, schedule, versions_hook
 from avadm.engine.summary import Summary
+from avadm.errors import AvadmError
 from avadm.inventory import render
 from avadm.inventory.desired import Desired
 from avadm.inventory.render import Inventory
@@ -69,6 +73,8 @@ def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, sho
         if not request.check:
             session.records.state.keepers = tuple(nodes.own)
         steps, before, reports = _requested(session, request)
+        if not request.check:
+            _settle_operations(session, steps, notes)
         if steps:
             session.records.state.settle()
             data = execute(session, steps, verb, request, notes, show, before, reports)
@@ -83,6 +89,18 @@ def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, sho
                 f"Removed the folders of {quantity(len(old), 'old run')} (`avadm runs prune` says which stay)."
             )
     return data
+
+
+def _settle_operations(session: Session, steps: Sequence[ScheduledPhase], notes: Notes) -> None:
+    """Undo the settings of a killed operation; refuse phases of components on which one is half done.
+
+    Raises:
+        AvadmError: one is half done on a component of these steps, or a setting could not be undone.
+    """
+    cluster = Cluster(session.site_file, session.fleet, session.records.state, session.replica)
+    left = Settings(cluster, notes).recover()
+    if findings := [*left, *half_done(session.records.state, {step.name for step in steps})]:
+        raise AvadmError(findings)
 
 
 def _requested(

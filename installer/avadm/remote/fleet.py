@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from avadm.remote.reason import Reason
+
+if TYPE_CHECKING:
+    from avadm.remote.connect import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,9 @@ class Fleet(Protocol):
 
     def put(self, node: str, content: bytes, path: str, *, mode: int = 0o644) -> Result:
         """Write a file on a node as root (atomically)."""
+
+    def join(self, targets: Iterable[Target]) -> None:
+        """Reach further nodes too, with the host keys that are pinned by now."""
 
     def close(self, nodes: Iterable[str] | None = None) -> None:
         """Drop connections."""

@@ -84,6 +84,26 @@ class KnownHosts:
             self._added.append(f"{','.join(lacking)} {key.get_name()} {key.get_base64()}\n")
         return bool(lacking)
 
+    def forget(self, names: Iterable[str]) -> bool:
+        """Remove the pinned keys of entry names from the file, other lines stay; return whether there were any.
+
+        Raises:
+            AvadmError: the file cannot be written.
+        """
+        gone = set(names)
+        if self.path is None or not gone & set(self._keys):
+            return False
+        with _file_errors(self.path, "written"):
+            lines = []
+            for line in _text(self.path).rstrip("\n").split("\n"):
+                hosts, space, rest = line.partition(" ")
+                left = [host for host in hosts.split(",") if host not in gone]
+                if left or line.startswith(("#", "@", "|")):
+                    lines.append(",".join(left) + space + rest if space else line)
+            self._replace("".join(f"{line}\n" for line in lines))
+        self.reload()
+        return True
+
     def save(self) -> None:
         """Add the newly pinned keys to the file (0644, atomically); lines that are there stay as they are.
 
@@ -97,16 +117,22 @@ class KnownHosts:
             text = _text(self.path)
             if text and not text.endswith("\n"):
                 text += "\n"
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-            temporary = Path(name)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as out:
-                    out.write(text + "".join(self._added))
-                temporary.chmod(0o644)
-                temporary.replace(self.path)
-            finally:
-                temporary.unlink(missing_ok=True)
+            self._replace(text + "".join(self._added))
         self._added = []
+
+    def _replace(self, text: str) -> None:
+        """Write the file whole (0644)."""
+        if self.path is None:
+            return
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as out:
+                out.write(text)
+            temporary.chmod(0o644)
+            temporary.replace(self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def _text(path: Path) -> str:

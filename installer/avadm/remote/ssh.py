@@ -68,6 +68,12 @@ class SshFleet:
         """Names of the nodes, in the order given."""
         return list(self._nodes)
 
+    def join(self, targets: Iterable[Target]) -> None:
+        """Reach further nodes too, with the host keys that are pinned by now; those it has stay as they are."""
+        self._known.reload()
+        for target in targets:
+            self._nodes.setdefault(target.node, _Node(target))
+
     def __enter__(self) -> Self:
         return self
 

@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,18 @@ class Vault:
             yield secrets
             if added := {name: value for name, value in secrets.items() if name not in held}:
                 self._write(held | added)
+
+    def forget(self, names: Collection[str]) -> None:
+        """Remove secrets that nothing uses any more; those that are not there are passed over.
+
+        Raises:
+            AvadmError: the vault cannot be read, opened or written.
+        """
+        with self._locked():
+            held = self._read()
+            left = {name: value for name, value in held.items() if name not in names}
+            if len(left) < len(held):
+                self._write(left)
 
     def ensure(self, makers: Mapping[str, Callable[[], str]]) -> dict[str, str]:
         """Make and keep the secrets that are missing; return all secrets of the vault.

@@ -45,6 +45,11 @@ class StateReplica:
         self._lack = ""
         self.copies: list[str] = []
 
+    @property
+    def snapshots(self) -> SnapshotStore:
+        """What each phase left behind, which the copies have too."""
+        return self._prints
+
     def push(self) -> dict[str, str]:
         """Copy the present state to every node; return node to reason where that failed."""
         # The state is read under the lock, so that no older one overwrites a newer.

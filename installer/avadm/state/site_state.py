@@ -6,13 +6,14 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from avadm.errors import DAMAGE, AvadmError
+from avadm.state.operations import OperationRecord, Operations, SettingRecord
 from avadm.state.run_folder import write_atomic
 
 VERSION = 1
@@ -79,6 +80,7 @@ class SiteState:
         self._lock = threading.Lock()
         self._entries: dict[str, dict[str, Entry]] = {}
         self._bootstrapped: dict[str, dict[str, str]] = {}
+        self._operations = Operations.empty()
         try:
             self._hold(_read(path))
         except AvadmError as error:
@@ -102,7 +104,7 @@ class SiteState:
                 self._save()
 
     def _hold(self, held: _Held) -> None:
-        self.serial, self._entries, self._bootstrapped, self.keepers = held
+        self.serial, self._entries, self._bootstrapped, self.keepers, self._operations = held
 
     def entry(self, phase: str, host: str) -> Entry:
         """Return the entry of a phase on a host; a pending one where nothing was done."""
@@ -128,7 +130,7 @@ class SiteState:
             self._save()
 
     def found(self, name: str, host: str, identity: str) -> None:
-        """Record that something was bootstrapped on a host (state/bootstrap_marks.py); it is never forgotten."""
+        """Record that something was bootstrapped on a host (state/bootstrap_marks.py); only its removal forgets it."""
         with self._lock:
             held = self._bootstrapped.setdefault(name, {})
             if held.get(host) != identity:
@@ -138,6 +140,73 @@ class SiteState:
     def bootstrapped(self, name: str) -> dict[str, str]:
         """Return the hosts on which something was bootstrapped, with its identity."""
         return dict(self._bootstrapped.get(name, {}))
+
+    def forget(self, host: str, phases: Collection[str] | None = None) -> None:
+        """Forget a node that left the site for good, and what was bootstrapped there; or some of its phases alone."""
+        with self._lock:
+            for phase, hosts in self._entries.items():
+                if phases is None or phase in phases:
+                    hosts.pop(host, None)
+            if phases is None:
+                for marked in self._bootstrapped.values():
+                    marked.pop(host, None)
+            self._save()
+
+    def unfound(self, name: str, host: str) -> None:
+        """Forget that something was bootstrapped on a host: it was removed there on purpose."""
+        with self._lock:
+            if self._bootstrapped.get(name, {}).pop(host, None) is not None:
+                self._save()
+
+    def begun(self) -> list[OperationRecord]:
+        """Return the operations that were begun and have not ended well, oldest first."""
+        return list(self._operations.begun.values())
+
+    def keep_operation(self, record: OperationRecord) -> None:
+        """Record how far an operation has come."""
+        with self._lock:
+            self._operations.begun[record.command] = record
+            self._save()
+
+    def drop_operation(self, command: str, notes: Mapping[str, dict[str, Any] | None]) -> None:
+        """Record that an operation ended well, and what that leaves; a note of None is removed."""
+        with self._lock:
+            self._operations.begun.pop(command, None)
+            for name, note in notes.items():
+                if note is None:
+                    self._operations.notes.pop(name, None)
+                else:
+                    self._operations.notes[name] = note
+            self._save()
+
+    def notes(self) -> dict[str, dict[str, Any]]:
+        """Return what operations that ended well left, by name."""
+        return dict(self._operations.notes)
+
+    def settings(self) -> list[SettingRecord]:
+        """Return the temporary settings, oldest first."""
+        return list(self._operations.settings)
+
+    def setting(self, kind: str, target: str, owner: str) -> SettingRecord | None:
+        """Return an owner's setting, None where it has none."""
+        return next((r for r in self._operations.settings if _same(r, kind, target, owner)), None)
+
+    def keep_setting(self, record: SettingRecord) -> None:
+        """Record a temporary setting, in place of an earlier record of the same."""
+        with self._lock:
+            self._drop(record)
+            self._operations.settings.append(record)
+            self._save()
+
+    def drop_setting(self, record: SettingRecord) -> None:
+        """Record that a temporary setting was undone."""
+        with self._lock:
+            self._drop(record)
+            self._save()
+
+    def _drop(self, record: SettingRecord) -> None:
+        held = self._operations.settings
+        held[:] = [r for r in held if not _same(r, record.kind, record.target, record.owner)]
 
     def settle(self) -> None:
         """Turn what a killed run left as running into failed: it was begun and no one saw it end."""
@@ -160,7 +229,8 @@ class SiteState:
         phases = {p: {h: asdict(e) for h, e in sorted(hosts.items())} for p, hosts in self._entries.items()}
         about = {"version": VERSION, "serial": self.serial, "site": self.site, "keepers": list(self.keepers)}
         bootstrapped = {n: dict(sorted(h.items())) for n, h in sorted(self._bootstrapped.items())}
-        return {**about, "phases": phases, "founded": bootstrapped}
+        operations = self._operations.as_dict()
+        return {**about, "phases": phases, "founded": bootstrapped, "operations": operations}
 
     def _save(self) -> None:
         self.serial += 1
@@ -182,8 +252,12 @@ def _entry(data: Mapping[str, Any]) -> Entry:
     return Entry(**{**known, "state": PhaseState(data["state"])})
 
 
-_Held = tuple[int, dict[str, dict[str, Entry]], dict[str, dict[str, str]], tuple[str, ...]]
-"""Serial, entries, marks of what was bootstrapped, and the lock's nodes."""
+def _same(record: SettingRecord, kind: str, target: str, owner: str) -> bool:
+    return (record.kind, record.target, record.owner) == (kind, target, owner)
+
+
+_Held = tuple[int, dict[str, dict[str, Entry]], dict[str, dict[str, str]], tuple[str, ...], Operations]
+"""Serial, entries, marks of what was bootstrapped, the lock's nodes, and operations."""
 
 
 def _parse(data: Mapping[str, Any]) -> _Held:
@@ -194,14 +268,15 @@ def _parse(data: Mapping[str, Any]) -> _Held:
     marks = data.get("founded", {})
     bootstrapped = {str(n): {str(h): str(what) for h, what in hosts.items()} for n, hosts in marks.items()}
     keepers = tuple(str(name) for name in data.get("keepers", ()))
-    return int(data.get("serial", 0)), phases, bootstrapped, keepers
+    operations = Operations.parse(data.get("operations", {}))
+    return int(data.get("serial", 0)), phases, bootstrapped, keepers, operations
 
 
 def _read(path: Path) -> _Held:
     try:
         return _parse(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return 0, {}, {}, ()
+        return 0, {}, {}, (), Operations.empty()
     except DAMAGE as error:
         raise AvadmError.of(
             "ledger-unreadable",

@@ -98,6 +98,14 @@ class SnapshotStore:
             kept.update(prints)
             self._save()
 
+    def forget(self, host: str) -> None:
+        """Forget what phases left on a node, and in the cluster by their tasks there: the node left the site."""
+        with self._lock:
+            for kept in self._phases.values():
+                for name in (host, OF + host):
+                    kept.pop(name, None)
+            self._save()
+
     def _save(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(self.path, json.dumps(self.as_dict(), indent=1) + "\n")

@@ -117,12 +117,17 @@ def create(
     docker.must(f"Filling {node.name}", "cp", "-", f"{name(config, node)}:/", stdin=files)
 
 
+def kept(config: Config, node: LabNode) -> str:
+    """Return the image that keeps what was installed in a node's container while it is made again."""
+    return f"avadm-kept:{config.name}-{node.name}"
+
+
 def keep(docker: Docker, config: Config, node: LabNode, container: Inspected) -> str | None:
     """Save what is installed in a container that must be recreated; return the image, None where it fails."""
     if container["State"]["Status"] == "created":
         return None
     docker.run("stop", "-t", "20", container["Id"], timeout=60)
-    tag = f"avadm-kept:{config.name}-{node.name}"
+    tag = kept(config, node)
     change = f"LABEL {LABEL}={config.name}"
     return tag if docker.run("commit", "--change", change, container["Id"], tag, timeout=300).ok else None
 

@@ -152,14 +152,29 @@ def remove(docker: Docker, config: Config, root: Path = Path("/sys/fs/cgroup")) 
     """
     for own in root.glob(f"*/avadm-{config.name}-*"):
         if re.fullmatch(rf"avadm-{config.name}-(stor|mast|comp)\d+", own.name):
-            for folder, _, _ in os.walk(own, topdown=False):
-                with suppress(OSError):  # a process that has not gone yet keeps it
-                    Path(folder).rmdir()
+            _remove_cgroup(own)
     found = docker.must("Listing volumes", "volume", "ls", "-q", "--filter", f"label={LABEL}={config.name}")
     names = found.split()
     if names:
         docker.must("Removing volumes", "volume", "rm", *names, timeout=120)
     return len(names)
+
+
+def discard(docker: Docker, config: Config, node: LabNode, root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Remove the volumes and the (by then empty) cgroups of one node; return the number of volumes."""
+    for own in root.glob(f"*/avadm-{config.name}-{node.name}"):
+        _remove_cgroup(own)
+    wanted = set(volumes(config, node).values())
+    found = docker.must("Listing volumes", "volume", "ls", "-q", "--filter", f"label={LABEL}={config.name}")
+    if names := sorted(wanted & set(found.split())):
+        docker.must(f"Removing volumes of {node.name}", "volume", "rm", *names, timeout=120)
+    return len(names)
+
+
+def _remove_cgroup(own: Path) -> None:
+    for folder, _, _ in os.walk(own, topdown=False):
+        with suppress(OSError):  # a process that has not gone yet keeps it
+            Path(folder).rmdir()
 
 
 def contents(config: Config, node: LabNode) -> list[tuple[str, int, bytes]]:

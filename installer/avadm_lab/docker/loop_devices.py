@@ -96,6 +96,16 @@ class Loops:
         """Detach a device (the kernel does it when the last user lets go)."""
         run_checked(self.proc.run(["losetup", "--detach", loop.path]), f"Detaching {loop.path}")
 
+    def discard(self, name: str) -> bool:
+        """Detach a disk and remove its file; return whether there was one."""
+        path = self.disks / f"{name}.img"
+        for loop in self.ours():
+            if loop.backing == str(path):
+                self.detach(loop)
+        there = path.exists()
+        path.unlink(missing_ok=True)
+        return there
+
     def drop(self, *, stale_only: bool = False) -> int:
         """Detach ours (or only those whose file was deleted); return how many."""
         gone = [loop for loop in self.ours() if loop.deleted or not stale_only]

@@ -133,6 +133,21 @@ class DockerDriver:
         elif self.states([node])[node.name].state is MachineState.RUNNING:
             self.docker.must(f"Switching {node.name} off", "kill", container.name(self.config, node))
 
+    def discard(self, node: LabNode) -> list[str]:
+        """See Driver.discard."""
+        messages = []
+        if found := self._containers().get(node.name):
+            self._remove_containers([found["Id"]])
+            messages.append(f"the container of {node.name}")
+        self.docker.run("image", "rm", "-f", container.kept(self.config, node))
+        if count := emulation.discard(self.docker, self.config, node):
+            messages.append(f"{count} volume(s)")
+        if count := sum(self.loops.discard(disk.serial) for disk in node.disks):
+            messages.append(f"{count} disk(s)")
+        for path in self.folder.host_keys(node.name), self.folder.host_keys(f"{node.name}.pub"):
+            path.unlink(missing_ok=True)
+        return messages
+
     def remove(self) -> list[str]:
         """Remove containers, images, network and loop devices of the lab's name or folder.
 

@@ -56,7 +56,7 @@ def test_the_site_has_every_page() -> None:
     pages = {str(p.relative_to(ROOT / "docs")) for p in PAGES if p.is_relative_to(ROOT / "docs")}
     generated = {name for name in navigation() if name.startswith("reference/generated/")}
     assert {p for p in pages if not p.startswith("adr/0")} == navigation() - generated
-    assert len(pages) - len([p for p in pages if p.startswith("adr/")]) <= 30
+    assert len(pages) - len([p for p in pages if p.startswith("adr/")]) <= 40
 
 
 CODE = re.compile(

@@ -55,10 +55,17 @@ class FakeDriver:
         return new
 
     def host_key(self, node):
+        assert node.name in self.running
         return f"ssh-ed25519 KEY-{node.name}"
 
     def power(self, node, on):
         (self.running.add if on else self.running.discard)(node.name)
+
+    def discard(self, node):
+        had = node.name in self.running
+        self.running.discard(node.name)
+        self.supplied.discard(node.name)
+        return [f"the container of {node.name}"] if had else []
 
     def remove(self):
         self.removed += 1
@@ -256,3 +263,58 @@ def test_ssh_pins_the_host_key(make):
 
 def test_unknown_node_names_the_known_ones(make):
     assert "stor1" in refused(make().node, "stor9")[0].wanted
+
+
+def test_a_machine_is_added_beside_the_site_file(make, lab):
+    before = lab.folder.site.read_text()
+    node = lab.add("stor4", ("osd",), disks=2)
+    assert [disk.serial for disk in node.disks] == ["LAB-stor4-b", "LAB-stor4-c"]
+    assert str(node.address) == "10.77.0.14"
+    assert "stor4" in make.driver.running
+    assert "10.77.0.14 ssh-ed25519 KEY-stor4\n" in lab.folder.known_hosts.read_text()
+    assert lab.folder.site.read_text() == before
+    assert lab.add("stor4", ("osd",), disks=2) == node
+    again = make()
+    assert again.node("stor4") == node
+    assert again.up().what == ()
+
+
+def test_an_added_machine_that_is_down_is_started_by_up_and_stays_out_of_the_site_file(make, lab):
+    lab.add("comp4", ("client", "worker"))
+    make.driver.running.discard("comp4")
+    assert "started comp4" in make().up().what
+    assert "comp4" not in lab.folder.site.read_text()
+
+
+def test_a_machine_is_carried_away(make, lab):
+    lab.add("comp4")
+    assert lab.discard("comp4") == ["the container of comp4"]
+    assert "comp4" not in make.driver.running
+    assert make().up().what == ()
+    assert "lab-node" in [one.check for one in refused(lambda: make().discard("comp4"))]
+
+
+def test_one_of_the_labs_numbers_comes_back_by_up(make, lab):
+    lab.discard("comp3")
+    assert lab.add("comp4").name == "comp4"
+    assert "comp3" not in lab.folder.known_hosts.read_text().replace("KEY-comp4", "")
+    assert "started comp3" in make().up().what
+
+
+def test_a_lab_that_grows_takes_an_added_machine_over(make, lab):
+    lab.add("comp4", ("client", "worker"))
+    grown = make(compute=4)
+    grown.up()
+    assert [n.name for n in grown.nodes].count("comp4") == 1
+    assert "name: comp4" in grown.folder.site.read_text()
+
+
+@pytest.mark.parametrize("name", ["stor1", "box1", "comp0", "stor99", "comp", "../x"])
+def test_other_names_are_refused(make, lab, name):
+    running = set(make.driver.running)
+    assert refused(lambda: lab.add(name))[0].check == "lab-spare"
+    assert make.driver.running == running
+
+
+def test_without_a_lab_nothing_is_added(make):
+    assert refused(lambda: make().add("stor4"))[0].check == "lab-none"

@@ -67,3 +67,16 @@ def test_a_private_key_of_a_type_that_ssh_does_not_know(tmp_path):
     with pytest.raises(ConnectionFailed, match="no private ssh key") as caught:
         load_key(path)
     assert caught.value.why is Why.NO_KEY
+
+
+def test_pinned_keys_of_a_node_that_left_are_forgotten_those_of_others_stay(tmp_path):
+    path, key = tmp_path / "known_hosts", new_key(tmp_path / "host")
+    text = f"{key.get_name()} {key.get_base64()}\n"
+    path.write_text(f"# ours\nn1 {text}10.0.0.2,n2 {text}10.0.0.3 {text}")
+    known = KnownHosts(path)
+    assert not known.forget(["n9"])
+    assert known.forget(["n1"])
+    assert known.forget(["10.0.0.2"])
+    assert path.read_text() == f"# ours\nn2 {text}10.0.0.3 {text}"
+    assert known.lookup("n1") == []
+    assert known.lookup("n2") == [key]

@@ -42,6 +42,19 @@ def test_a_silent_connection_is_not_looked_at_all_the_time(fleet):
     assert fleet._nodes["n1"].transport.sock.gettimeout() == LOOK
 
 
+def test_a_node_that_joins_is_reached_with_the_key_that_was_pinned_meanwhile(server, tmp_path, reach):
+    target = Target("n2", "127.0.0.1", server.port)
+    with reach([Target("n1", "127.0.0.1", 1)], known="later") as fleet:
+        with pytest.raises(KeyError):
+            fleet.run("n2", "true")
+        known = KnownHosts(tmp_path / "later")
+        known.pin(target.entry_names, server.host_key)
+        known.save()
+        fleet.join([target])
+        assert fleet.run("n2", "true").ok
+        assert fleet.nodes == ["n1", "n2"]
+
+
 def test_one_connection_is_kept(fleet, server):
     for _ in range(3):
         assert fleet.run("n1", "true").ok

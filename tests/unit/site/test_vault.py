@@ -146,3 +146,13 @@ def test_nothing_is_kept_where_an_error_ends_it(vault):
         secrets["vault_b"] = "new"
         raise KeyError("b")
     assert vault.path.read_bytes() == before
+
+
+def test_secrets_that_nothing_uses_any_more_are_removed(vault):
+    vault.ensure({"vault_b": lambda: "b"})
+    before = vault.path.read_bytes()
+    vault.forget(["vault_c"])
+    assert vault.path.read_bytes() == before, "nothing gone, nothing written"
+    vault.forget(["vault_a", "vault_c"])
+    assert vault.read() == {"vault_b": "b"}
+    assert mode(vault.path) == 0o600

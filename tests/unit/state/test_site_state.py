@@ -43,3 +43,21 @@ def test_what_a_killed_run_left_running_is_settled_as_failed(tmp_path: Path) -> 
 def test_a_broken_state_is_reported_with_a_remedy(tmp_path: Path, text: str) -> None:
     (tmp_path / "ledger.json").write_text(text)
     assert refused(SiteState, tmp_path / "ledger.json", "t")[0].remedy
+
+
+def test_a_node_that_left_is_forgotten_whole_or_by_its_phases(tmp_path: Path) -> None:
+    site_state = SiteState(tmp_path / "ledger.json", "t")
+    for phase in ("base", "ceph"):
+        site_state.finish(phase, {"a": PhaseState.DONE, "b": PhaseState.DONE})
+    for name in ("mon", "database"):
+        site_state.found(name, "a", "x")
+    site_state.unfound("mon", "a")
+    site_state.forget("a", ["ceph"])
+    again = SiteState(site_state.path, "t")
+    assert (again.bootstrapped("mon"), again.bootstrapped("database")) == ({}, {"a": "x"})
+    assert again.done("base", ["a", "b"])
+    assert not again.done("ceph", ["a"])
+    again.forget("a")
+    assert again.bootstrapped("database") == {}
+    assert not again.done("base", ["a"])
+    assert again.done("ceph", ["b"])

@@ -89,6 +89,12 @@ class LockNodes:
             self._join(answer.get("keepers"))
         return [name for name in self.names if name not in seen.answers and name not in seen.silent]
 
+    def leave(self, name: str) -> None:
+        """Do without a node that leaves the site while its lock is held; no majority may need it any more."""
+        self._known.discard(name)
+        self.own = [n for n in self.own if n != name]
+        self.forget()
+
     def forget(self) -> None:
         """Do without the nodes that are not in this site file."""
         self.groups = [kept for g in self.groups if (kept := tuple(n for n in g if n in self._known))]

@@ -166,3 +166,18 @@ def test_a_machine_without_cgroup_v1_is_refused_where_kubelet_is_to_run(tmp_path
     emulation.suit([NODES["stor1"]], tmp_path)
     (tmp_path / "memory").mkdir()
     emulation.suit(list(NODES.values()), tmp_path)
+
+
+def test_one_node_leaves_with_its_own_volumes_and_groups(tmp_path):
+    proc, config = FakeProc(), Config()
+    worker = next(n for n in nodes(config) if "worker" in n.roles)
+    own = sorted(emulation.volumes(config, worker).values())
+    assert own
+    proc.on(
+        r"^docker volume ls -q --filter label=avadm.lab=lab$", "\n".join([*own, "avadm-lab-comp9-docker"])
+    )
+    for name in (worker.name, f"{worker.name}9"):
+        (tmp_path / "memory" / f"avadm-lab-{name}" / "pod").mkdir(parents=True)
+    assert emulation.discard(Docker(proc), config, worker, tmp_path) == len(own)
+    assert proc.ran("volume rm") == [f"docker volume rm {' '.join(own)}"]
+    assert [path.name for path in (tmp_path / "memory").iterdir()] == [f"avadm-lab-{worker.name}9"]

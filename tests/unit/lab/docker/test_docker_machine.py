@@ -206,3 +206,16 @@ def test_a_lab_of_that_name_in_another_folder_is_seen(it, tmp_path):
     it.folder.write({"config": {}})
     assert driver.owner() == it.folder.root
     assert it.driver.owner() is None
+
+
+def test_one_node_is_carried_away_with_its_disks_and_its_host_key(it):
+    up(it)
+    disks = sorted(path.name for path in it.folder.disks.iterdir())
+    assert disks == [f"{STOR.disks[0].serial}.img"]
+    assert it.driver.discard(STOR) == ["the container of stor1", "1 disk(s)"]
+    assert list(it.engine.containers) == ["avadm-lab-comp1"]
+    assert list(it.folder.disks.iterdir()) == []
+    assert it.kernel.at == {}
+    assert not it.folder.host_keys("stor1").exists()
+    assert it.folder.host_keys("comp1").exists()
+    assert it.driver.discard(STOR) == []

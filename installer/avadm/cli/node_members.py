@@ -1,0 +1,132 @@
+"""`avadm node add` and `avadm node remove`: a node joins a running site, or leaves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from avadm.cli.main import App, pass_app
+from avadm.cli.operation import operate, operation_options
+
+if TYPE_CHECKING:
+    from avadm.cluster.connection import Cluster
+    from avadm.operations.model import Operation
+    from avadm.site.load import SiteFile
+
+
+@click.command()
+@click.argument("name")
+@click.option("--role", default="", metavar="R", help="Take only this role from the node, which stays.")
+@click.option(
+    "--dead", is_flag=True, help="The node does not answer and never will: nothing on it is touched."
+)
+@operation_options
+@pass_app
+def remove(app: App, /, name: str, role: str, dead: bool, accepted: tuple[str, ...], **options: Any) -> int:
+    """Remove a node from the site, or one role from a node.
+
+    Its pods move elsewhere, its OSDs are emptied and purged when ceph calls that safe, and nothing of it is left:
+    daemons, keys, certificates, the node in Kubernetes and Calico, its entry in the site file. Then the other nodes
+    are brought up to date. Its disks are not written. The same command continues.
+    """
+    from avadm.operations import node_remove
+
+    def build(cluster: Cluster) -> Operation:
+        return node_remove.build(cluster, name, role, dead, accepted)
+
+    what = f"The role {role} of {name}" if role else name
+    return operate(app, build, accepted=accepted, done=f"{what} is removed.", **options)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--address", required=True, help="Its address on the management network.")
+@click.option(
+    "--role", "--roles", "roles", multiple=True, required=True, metavar="R", help="A role; repeatable."
+)
+@click.option("--rack", help="Its rack [default: rack1].")
+@click.option("--storage-address", help="Its address on the storage network, where there is one.")
+@click.option("--serial", "serials", multiple=True, metavar="DISK", help="A disk for an OSD; repeatable.")
+@click.option(
+    "--device-class",
+    type=click.Choice(["ssd", "hdd", "nvme"]),
+    help="CRUSH device class of these disks, where the kernel is wrong.",
+)
+@click.option("--gpus", type=click.IntRange(1, 16), help="How many GPUs it has.")
+@click.option("--gpu-model", metavar="MODEL", help="Their model, e.g. tesla-v100.")
+@click.option(
+    "--local-volumes-gib", type=click.IntRange(1), metavar="GIB", help="What local volumes may take there."
+)
+@click.option(
+    "--host-key", metavar="KEY", help='Its public ssh host key, "TYPE BASE64", pinned without asking.'
+)
+@click.option("--accept-host-keys", is_flag=True, help="Pin its host key without asking.")
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File (0600) with the login's password [or env: AVADM_SSH_PASSWORD; else you are asked].",
+)
+@click.option(
+    "--existing-key",
+    "existing",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="A private key that the node lets in already; repeatable.",
+)
+@operation_options
+@pass_app
+def add(
+    app: App,
+    /,
+    name: str,
+    address: str,
+    roles: tuple[str, ...],
+    rack: str | None,
+    storage_address: str | None,
+    serials: tuple[str, ...],
+    device_class: str | None,
+    gpus: int | None,
+    gpu_model: str | None,
+    local_volumes_gib: int | None,
+    host_key: str | None,
+    accept_host_keys: bool,
+    password_file: Path | None,
+    existing: tuple[Path, ...],
+    accepted: tuple[str, ...],
+    **options: Any,
+) -> int:
+    """Add a node to the site: bootstrap, its disks proven blank, preflight, the site file, apply.
+
+    The site file is written only when the node is fit. Then the node is installed, and what others keep about it
+    (hosts files, packet filters, scrape targets) is brought up to date. The same command continues.
+    """
+    from avadm.cli.bootstrap import bootstrap_task
+    from avadm.operations import node_add
+
+    entry: dict[str, Any] = {"name": name, "address": address}
+    entry |= {"storage_address": storage_address} if storage_address else {}
+    entry |= {"rack": rack} if rack else {}
+    entry["roles"] = list(roles)
+    entry |= {"host_key": host_key} if host_key else {}
+    entry |= {"gpus": {"count": gpus, "model": gpu_model or ""}} if gpus else {}
+    entry |= {"local_volumes_gib": local_volumes_gib} if local_volumes_gib else {}
+
+    def let_in(site_file: SiteFile) -> None:
+        node_add.bootstrap(
+            bootstrap_task(
+                site_file,
+                [site_file.site.node(name)],
+                accept_host_keys=accept_host_keys,
+                password_file=password_file,
+                existing=existing,
+            )
+        )
+
+    def build(cluster: Cluster) -> Operation:
+        return node_add.build(cluster, entry, serials, device_class, let_in)
+
+    return operate(app, build, accepted=accepted, done=f"{name} is added.", **options)

@@ -1,0 +1,97 @@
+"""What all verbs that operate on a running site share: the plan first, then the question, then the run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from rich.text import Text
+
+from avadm.cli.main import App
+from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
+from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_GOOD, AvadmError
+
+if TYPE_CHECKING:
+    from avadm.operations.run import Build
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def operation_options(function: F) -> F:
+    """Add --dry-run, --yes, --accept, --break-lock and --json; they are given on to `operate`."""
+    options = [
+        click.option("--dry-run", is_flag=True, help="Show the plan; change nothing."),
+        click.option("--yes", "-y", is_flag=True, help="Do not ask before it begins."),
+        click.option(
+            "--accept",
+            "accepted",
+            metavar="ID",
+            multiple=True,
+            help="Go on in spite of this refusal; may be repeated. No option accepts all.",
+        ),
+        click.option("--break-lock", is_flag=True, help="Remove the lock of an interrupted run."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON, progress on stderr."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def operate(
+    app: App,
+    build: Build,
+    *,
+    dry_run: bool,
+    yes: bool,
+    accepted: Sequence[str],
+    break_lock: bool,
+    as_json: bool,
+    done: str,
+) -> int:
+    """Plan an operation, show it, ask, run it; return the exit status.
+
+    Args:
+        app: the site.
+        build: plans it.
+        dry_run: end after the plan.
+        yes: do not ask.
+        accepted: ids of refusals that the user accepts.
+        break_lock: remove another run's lock.
+        as_json: print JSON.
+        done: what is printed when it ended well.
+
+    Raises:
+        AvadmError: it was refused, or a step failed.
+        click.Abort: the answer was no.
+    """
+    from avadm.operations import run as operations
+
+    site_file, fleet = app.site_file(), app.fleet()
+    planned = operations.plan(site_file, fleet, build)
+    against = operations.refused(planned, accepted)
+    if dry_run:
+        if as_json:
+            print_json({"site": site_file.site.name, **planned.as_dict(), "refused": as_dicts(against)})
+        else:
+            for line in operations.show(planned):
+                console.print(Text(line))
+            print_findings(against)
+        return EXIT_COULD_NOT_RUN if against else EXIT_GOOD
+    if against:
+        raise AvadmError(against)
+    for line in operations.show(planned):
+        stderr.print(Text(line))
+    if not yes and not as_json and sys.stdin.isatty():
+        click.confirm("Continue?", abort=True, err=True)
+
+    def tell(line: str) -> None:
+        stderr.print(Text(line, style="dim"))
+
+    folder = operations.run(site_file, fleet, build, accepted, tell, break_lock=break_lock)
+    if as_json:
+        print_json({"site": site_file.site.name, "result": "good", "run": folder.id})
+    else:
+        console.print(Text(done))
+    return EXIT_GOOD

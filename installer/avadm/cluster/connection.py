@@ -1,0 +1,132 @@
+"""A running site as operations work on it: what is recorded of it, and how its parts are asked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from avadm.catalogue import finding
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.kube.masters import Masters
+from avadm.remote import access
+from avadm.remote.fleet import Fleet
+from avadm.site.load import SiteFile
+from avadm.site.model import Site
+from avadm.state.replication import StateReplica
+from avadm.state.site_state import SiteState
+
+CEPH_S = 60.0
+"""Seconds that one command of ceph has, monitors that are being elected included."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running site.
+
+    Attributes:
+        site_file: the site.
+        fleet: ssh to its nodes.
+        state: what is recorded of it.
+        replica: the copies of the records on its nodes; None before the site's lock is held: nothing is recorded then.
+        avoided: nodes that are not asked for others: they are dead, or about to leave.
+    """
+
+    site_file: SiteFile
+    fleet: Fleet
+    state: SiteState
+    replica: StateReplica | None = None
+    avoided: frozenset[str] = frozenset()
+
+    @property
+    def site(self) -> Site:
+        """What the site file says."""
+        return self.site_file.site
+
+    @cached_property
+    def masters(self) -> Masters:
+        """The masters of Kubernetes."""
+        names = self.asked("master")
+        return Masters(self.fleet, names, self.site_file.profile.python)
+
+    def asked(self, role: str) -> list[str]:
+        """Return the names of a role's nodes that may be asked."""
+        return [n.name for n in self.site.with_role(role) if n.name not in self.avoided]
+
+    def push(self) -> None:
+        """Copy the records to the nodes that keep them; a controller that is lost leaves no setting that nothing knows."""
+        if self.replica is not None:
+            self.replica.push()
+
+    def ceph(self, *words: str, timeout: float = CEPH_S) -> Any:
+        """Return what a command of ceph prints as JSON; None where it prints nothing.
+
+        Args:
+            words: the command without ``ceph``, e.g. ``"osd", "dump"``.
+            timeout: seconds that it has.
+
+        Raises:
+            AvadmError: no monitor's node could be asked, or the last one asked could not do it.
+        """
+        seconds = max(5, int(timeout) - 10)
+        command = shlex.join(
+            ["timeout", str(seconds), "ceph", "--connect-timeout", "15", *words, "-f", "json"]
+        )
+        findings: list[Finding] = []
+        for node in self.asked("mon"):
+            done = self.fleet.run(node, command, timeout=timeout)
+            if done.error is not None:
+                findings.append(access.finding("ceph-command", node, done.error))
+                continue
+            if done.rc == 0:
+                return _json(done.stdout)
+            reply = (done.stderr.strip() or f"exit status {done.rc}").split("\n")[-1]
+            findings.append(finding("ceph-command", found=reply[:300], host=node, words=shlex.join(words)))
+            # A refusal is the cluster's answer: another monitor gives the same.
+            if done.rc not in (1, 110, 124):
+                break
+        raise AvadmError(findings)
+
+    def kubectl(self, *words: str, timeout: float = CEPH_S) -> str:
+        """Return what kubectl prints on a master.
+
+        Raises:
+            AvadmError: no master could be asked, or the last one asked could not do it.
+        """
+        command = shlex.join(
+            ["kubectl", "--kubeconfig", "/root/.kube/config", "--request-timeout=30s", *words]
+        )
+        return self.first(self.masters.names, command, "kubernetes-command", shlex.join(words), timeout)
+
+    def first(self, nodes: Sequence[str], command: str, code: str, words: str, timeout: float = 60.0) -> str:
+        """Return the output of a command on the first of some nodes on which it ends well.
+
+        Raises:
+            AvadmError: it ended well on none; the code's findings, one of each node.
+        """
+        findings: list[Finding] = []
+        for node in nodes:
+            done = self.fleet.run(node, command, timeout=timeout)
+            if done.error is not None:
+                findings.append(access.finding(code, node, done.error))
+                continue
+            if done.rc == 0:
+                return done.stdout
+            reply = (done.stderr.strip() or f"exit status {done.rc}").split("\n")[-1]
+            findings.append(finding(code, found=reply[:300], host=node, words=words))
+        raise AvadmError(findings)
+
+
+def _json(text: str) -> Any:
+    """Return the JSON of an answer, whose first lines may be warnings; None where there is none."""
+    for start, sign in enumerate(text):
+        if sign in "[{":
+            try:
+                return json.loads(text[start:])
+            except ValueError:
+                continue
+    return None

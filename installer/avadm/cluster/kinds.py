@@ -1,0 +1,121 @@
+"""The temporary settings that there are: a node without new pods, OSDs that stay in while they are down, alerts kept quiet."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from avadm.cluster.connection import Cluster
+from avadm.cluster.setting import Setting
+
+
+@dataclass(frozen=True)
+class Cordon(Setting):
+    """No new pods on a node of Kubernetes; the target is its name."""
+
+    kind: ClassVar[str] = "cordon"
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return whether the node is cordoned; a node that Kubernetes does not know is not."""
+        return bool(cluster.masters.ask("look", [self.target])[self.target]["cordoned"])
+
+    def set(self, cluster: Cluster) -> None:
+        """Cordon it."""
+        cluster.masters.ask("cordon", [self.target])
+
+    def unset(self, cluster: Cluster) -> None:
+        """Let pods come again."""
+        if self.held(cluster):
+            cluster.masters.ask("uncordon", [self.target])
+
+
+@dataclass(frozen=True)
+class Noout(Setting):
+    """OSDs of a host stay in while they are down, so that their data are not copied elsewhere; the target is the host's name.
+
+    Of that host alone (``ceph osd set-group``): the flag for the whole cluster would hold up the recovery of a disk that dies
+    elsewhere meanwhile.
+    """
+
+    kind: ClassVar[str] = "noout"
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return whether the host has the flag."""
+        flags = cluster.ceph("osd", "dump").get("crush_node_flags") or {}
+        return "noout" in flags.get(self.target, ())
+
+    def set(self, cluster: Cluster) -> None:
+        """Set the flag of the host."""
+        cluster.ceph("osd", "set-group", "noout", self.target)
+
+    def unset(self, cluster: Cluster) -> None:
+        """Remove the flag of the host."""
+        if self.held(cluster):
+            cluster.ceph("osd", "unset-group", "noout", self.target)
+
+
+@dataclass(frozen=True)
+class Silence(Setting):
+    """No notices of alerts about some nodes until a time; the target is a name, which stands in its comment.
+
+    Attributes:
+        nodes: the nodes.
+        until: when it ends by itself, ``2026-11-28T12:00:00Z``.
+        reason: what people who find it are to know.
+    """
+
+    kind: ClassVar[str] = "silence"
+    nodes: tuple[str, ...] = ()
+    until: str = ""
+    reason: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return f"no notices of alerts about {', '.join(self.nodes) or self.target}"
+
+    @property
+    def _mark(self) -> str:
+        return f"avadm {self.target}"
+
+    def _found(self, cluster: Cluster) -> list[str]:
+        """Return the ids of ours, of all that have not ended."""
+        text = _amtool(cluster, "silence", "query", "-o", "json")
+        found: list[dict[str, Any]] = json.loads(text or "[]") or []
+        return [one["id"] for one in found if str(one.get("comment", "")).split(": ")[0] == self._mark]
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return whether it is there."""
+        return bool(self._found(cluster))
+
+    def set(self, cluster: Cluster) -> None:
+        """Add it, unless it is there."""
+        if self._found(cluster):
+            return
+        matcher = "node=~" + "|".join(re.escape(node) for node in self.nodes)
+        comment = f"{self._mark}: {self.reason}" if self.reason else self._mark
+        _amtool(
+            cluster,
+            "silence",
+            "add",
+            f"--end={self.until}",
+            "--author=avadm",
+            f"--comment={comment}",
+            matcher,
+        )
+
+    def unset(self, cluster: Cluster) -> None:
+        """End it."""
+        if found := self._found(cluster):
+            _amtool(cluster, "silence", "expire", *found)
+
+
+def _amtool(cluster: Cluster, *words: str) -> str:
+    """Return what amtool prints on the first node of monitoring that answers."""
+    nodes = [n.name for n in cluster.site.with_role("prometheus")]
+    return cluster.first(
+        nodes, shlex.join(["timeout", "30", "amtool", *words]), "alertmanager-command", words[1]
+    )

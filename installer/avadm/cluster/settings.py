@@ -1,0 +1,98 @@
+"""Temporary settings of an operation: recorded before they are set, undone whatever happens.
+
+What somebody else had set before stays set. A setting whose command was killed is undone by the next command that holds the
+site's lock, since no other can be at work then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from avadm.catalogue import finding
+from avadm.cluster.connection import Cluster
+from avadm.cluster.kinds import Cordon, Noout, Silence
+from avadm.cluster.setting import Setting
+from avadm.errors import AvadmError
+from avadm.findings import Finding, Severity
+from avadm.state.operations import SettingRecord
+
+KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Cordon, Noout, Silence)}
+"""Kind to its class, so that a record can be undone."""
+
+
+class Settings:
+    """The settings of a site that are recorded.
+
+    Args:
+        cluster: the site.
+        tell: shows one line.
+    """
+
+    def __init__(self, cluster: Cluster, tell: Callable[[str], None]) -> None:
+        self._cluster, self._tell = cluster, tell
+
+    def hold(self, settings: Iterable[Setting], owner: str) -> None:
+        """Set settings for an owner, each recorded first with whether it was set before."""
+        state = self._cluster.state
+        for setting in settings:
+            if state.setting(setting.kind, setting.target, owner) is None:
+                before = setting.held(self._cluster)
+                record = SettingRecord(setting.kind, setting.target, owner, time.time(), before)
+                state.keep_setting(record)
+                self._cluster.push()
+            setting.set(self._cluster)
+
+    def release(self, records: Sequence[SettingRecord]) -> list[Finding]:
+        """Undo recorded settings, but for what somebody else had set; return those that could not be undone."""
+        state, found = self._cluster.state, []
+        for record in records:
+            kind = KINDS.get(record.kind)
+            try:
+                if kind is None:
+                    raise AvadmError.of("setting-unknown", found=record.kind)
+                heirs = _heirs(state.settings(), record)
+                if not record.before and not heirs:
+                    kind(record.target).unset(self._cluster)
+            except AvadmError as error:
+                found.append(leftover(record, str(error)))
+                continue
+            if not record.before and heirs:
+                # The other owner found it set by us; it is the one to undo it now.
+                state.keep_setting(heirs[0].inherited())
+            state.drop_setting(record)
+        self._cluster.push()
+        return found
+
+    def hand_over(self, owner: str, heir: str) -> None:
+        """Let another owner have an owner's settings: they stay after the operation that set them."""
+        state = self._cluster.state
+        for record in [r for r in state.settings() if r.owner == owner]:
+            state.keep_setting(replace(record, owner=heir))
+            state.drop_setting(record)
+
+    def recover(self) -> list[Finding]:
+        """Undo what operations left that were killed; what a maintenance holds stays. The site's lock must be held."""
+        left = [r for r in self._cluster.state.settings() if r.temporary]
+        for record in left:
+            self._tell(f"Undoing what an interrupted command left: {record.kind} {record.target}.")
+        return self.release(left)
+
+
+def _heirs(records: Sequence[SettingRecord], record: SettingRecord) -> list[SettingRecord]:
+    """Return the records of the same setting by other owners."""
+    same = [r for r in records if (r.kind, r.target) == (record.kind, record.target)]
+    return [r for r in same if r.owner != record.owner]
+
+
+def leftover(record: SettingRecord, why: str = "", now: float | None = None) -> Finding:
+    """Return a recorded setting that is still there, with its owner and age, as a finding."""
+    age = ((time.time() if now is None else now) - record.since) / 60
+    return finding(
+        "setting-left",
+        where=record.owner,
+        found=f"{record.kind} {record.target}, set {age:.0f} min ago" + (f": {why}" if why else ""),
+        wanted="undone when its command ended",
+        severity=Severity.WARNING if not why else None,
+    )

@@ -1,0 +1,132 @@
+"""What an operation on a running site is: its steps, what each waits for, what it interrupts, and what forbids it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from avadm.cluster.setting import Setting
+from avadm.findings import Finding
+
+Tell = Callable[[str], None]
+"""Shows one line of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a gate sees.
+
+    Attributes:
+        holds: what it waits for, in words; "" where it is open.
+        left: how much is left, in a unit of the gate's own; less than before is progress.
+    """
+
+    holds: str = ""
+    left: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What the cluster must report before the next step; systemd alone is never asked.
+
+    Attributes:
+        title: what must be true, e.g. ``all placement groups are active and clean``.
+        look: asks the cluster; an AvadmError counts as no progress.
+        patience: seconds without progress after which the operation ends.
+        every: seconds between two looks.
+    """
+
+    title: str
+    look: Callable[[], Progress]
+    patience: float = 600.0
+    every: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an operation. It can be done again: it does what is missing, a second time changes nothing.
+
+    Attributes:
+        name: the step, unique in its operation, as the plan shows it.
+        act: does it; given the function that shows progress.
+        nodes: the nodes on which it changes something; no other is touched.
+        done: asks the cluster whether it is done already; without it the step is always run.
+        settings: what is set while it runs; consecutive steps share what both have.
+        gate: what must be true after it.
+    """
+
+    name: str
+    act: Callable[[Tell], None]
+    nodes: tuple[str, ...] = ()
+    done: Callable[[], bool] | None = None
+    settings: tuple[Setting, ...] = ()
+    gate: Gate | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it JSON-ready."""
+        return {
+            "name": self.name,
+            "nodes": list(self.nodes),
+            "settings": [s.title for s in self.settings],
+            "gate": self.gate.title if self.gate else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """What users notice of an operation.
+
+    Attributes:
+        what: the service, and what happens to it.
+        seconds: how long at most; None where that cannot be known.
+    """
+
+    what: str
+    seconds: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation on a running site, as it was planned from what the cluster reported.
+
+    Attributes:
+        verb: its verb, e.g. ``maintenance begin``.
+        command: the whole command; the same one continues it.
+        steps: what is done, in this order.
+        components: names of the components that must not be changed while it is half done.
+        interrupts: what users notice.
+        packages: what is installed or removed, ``NODE: NAME OLD → NEW``.
+        refusals: what speaks against it, all of one pass; of each the check's id can be accepted if it is in `acceptable`.
+        acceptable: ids of refusals that a user may accept.
+        keeps: owner of the settings that stay when it ends well; none stay where empty.
+        notes: what is recorded of the site when it ends well, by name; None removes the name.
+    """
+
+    verb: str
+    command: str
+    steps: Sequence[Step]
+    components: frozenset[str] = frozenset()
+    interrupts: Sequence[Interruption] = ()
+    packages: Sequence[str] = ()
+    refusals: Sequence[Finding] = ()
+    acceptable: frozenset[str] = frozenset()
+    keeps: str = ""
+    notes: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes that it touches, each once."""
+        return list(dict.fromkeys(node for step in self.steps for node in step.nodes))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan JSON-ready."""
+        return {
+            "verb": self.verb,
+            "command": self.command,
+            "steps": [step.as_dict() for step in self.steps],
+            "nodes": self.nodes,
+            "interrupts": [{"what": i.what, "seconds": i.seconds} for i in self.interrupts],
+            "packages": list(self.packages),
+            "refusals": [f.as_dict() for f in self.refusals],
+        }

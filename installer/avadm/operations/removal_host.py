@@ -1,0 +1,78 @@
+"""The node's own part of its removal: what avadm started there is stopped, keys that let it into the site are removed.
+
+Data stay: disks are never written. They are erased by hand before the node is installed again, or given away.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from avadm.operations.model import Step
+from avadm.operations.removal_ceph import STOP
+from avadm.operations.removal_model import Leaving, Part
+from avadm.state.lock.nodes import FOLDER
+
+OF_ROLE = {"alluxio_worker": ("avadm-alluxio-worker",)}
+"""Role to units that nothing else stops."""
+UNITS = (
+    *(unit for units in OF_ROLE.values() for unit in units),
+    "avadm-alluxio-fuse",
+    "avadm-gpu-device-plugin",
+    "avadm-gpu-exporter",
+    "nvidia-persistenced",
+    "avadm-pod-targets",
+    "avadm-log-watch.timer",
+    "avadm-log-shipper",
+    "avadm-localnet",
+    "docker.socket",
+    "docker",
+    "avadm-balancer",
+    "avadm-cephfs",
+    "prometheus-node-exporter",
+)
+"""What a node with roles that can be removed runs beside the programs of its roles; mounts after those who use them. Its clock
+and its packet filter stay."""
+FOLDERS = (
+    "/etc/ceph",
+    "/etc/kubernetes",
+    "/etc/calico",
+    "/etc/avadm",
+    "/etc/alluxio",
+    "/var/lib/ceph/mds",
+    "/var/lib/ceph/mgr",
+)
+SECRETS = ("*.keyring", "keyring", "*.key", "*.kubeconfig", "kubeconfig", "*.secret")
+
+
+def part(leaving: Leaving) -> Part:
+    """Plan it."""
+    if leaving.dead:
+        return Part()
+    units = (
+        UNITS if leaving.whole else tuple(u for role in sorted(leaving.roles) for u in OF_ROLE.get(role, ()))
+    )
+    if not units:
+        return Part()
+    script = "; ".join(f"{{ {STOP.format(unit=unit)}; }}" for unit in units)
+    step = Step(
+        "stop what it runs" if leaving.whole else f"stop {', '.join(units)}",
+        lambda tell: _said(leaving.run(script)),
+        leaving.touched,
+    )
+    if not leaving.whole:
+        return Part([step])
+    names = " -o ".join(f"-name {shlex.quote(name)}" for name in SECRETS)
+    copies = shlex.quote(f"{FOLDER}/{leaving.cluster.site.name}")
+    # The copies of the site's state go with the lock's folder; no later run asks this node.
+    erase = f"find {' '.join(FOLDERS)} -xdev -type f \\( {names} \\) -delete 2>/dev/null; rm -rf {copies}"
+
+    def act(tell: object) -> None:
+        if leaving.cluster.replica is not None:
+            leaving.cluster.replica.nodes.leave(leaving.name)
+        leaving.run(erase)
+
+    return Part([step, Step("remove its keys and its copy of the site's state", act, leaving.touched)])
+
+
+def _said(text: str) -> None:
+    """Take a script's words, which say nothing more than that it was done."""

@@ -1,0 +1,152 @@
+"""Kubernetes' part of a worker's removal: drained, its programs stopped, then nothing of it left in the API and in Calico."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.catalogue import finding
+from avadm.findings import Finding
+from avadm.kube.drain import Allowed, drain
+from avadm.operations.model import Interruption, Step, Tell
+from avadm.operations.removal_ceph import STOP
+from avadm.operations.removal_model import Leaving, Part
+
+RUN = "ava.io/run"
+"""Label of the pods of the platform's runs (ava/domain/labels.py)."""
+AFFINITY = "volume.alpha.kubernetes.io/node-affinity"
+HOSTNAME = "kubernetes.io/hostname"
+CALICOCTL = "/usr/local/sbin/avadm-calicoctl"
+UNITS = ("kubelet", "kube-proxy", "avadm-volumes-local", "avadm-volumes-node", "avadm-volumes", "calico-node")
+"""In the order in which they are stopped: kubelet first, so that no pod comes back."""
+DRAIN_S = 1800.0
+PODS = {"without-controller": "pods-without-controller", "local-data": "pods-local-data"}
+"""Why a drain is refused, to the id by which a user accepts it."""
+
+
+def part(leaving: Leaving) -> Part:
+    """Plan it; AvadmError where no master can be asked."""
+    if "worker" not in leaving.roles or not leaving.cluster.site.with_role("master"):
+        return Part()
+    cluster, name = leaving.cluster, leaving.name
+    local = _local_volumes(leaving)
+    refusals: list[Finding] = []
+    if local:
+        refusals.append(finding("local-volumes", found=", ".join(local), host=name))
+    interrupts = []
+    if not leaving.dead:
+        looked = cluster.masters.ask("look", [name])[name]
+        refusals += _pods(leaving, looked["refused"])
+        if looked["going"]:
+            interrupts.append(Interruption("its pods end there and start elsewhere", None))
+    return Part(list(_steps(leaving, local)), refusals, interrupts)
+
+
+def _steps(leaving: Leaving, local: list[str]) -> Iterator[Step]:
+    cluster, name = leaving.cluster, leaving.name
+    if not leaving.dead:
+        yield Step("drain", lambda tell: _drain(leaving, tell), done=lambda: _known(leaving) is False)
+        script = "; ".join(f"{{ {STOP.format(unit=unit)}; }}" for unit in UNITS)
+        # A file of the network alone lets the node take pods.
+        script += "; rm -f /etc/cni/net.d/10-calico.conflist"
+        yield Step("stop kubelet and its programs", lambda tell: _said(leaving.run(script)), leaving.touched)
+    for volume in local:
+        yield Step(
+            f"forget the volume {volume}, whose data are on {name} alone",
+            lambda tell, volume=volume: _said(cluster.kubectl("delete", "pv", volume, "--ignore-not-found")),  # type: ignore[misc]
+        )
+    yield Step(
+        f"delete the node {name} of Kubernetes",
+        lambda tell: _said(cluster.kubectl("delete", "node", name, "--ignore-not-found")),
+        done=lambda: _known(leaving) is False,
+    )
+    yield Step(
+        f"delete the node {name} of Calico, its blocks of addresses and its BGP peers",
+        lambda tell: _calico(leaving),
+        done=lambda: not _left_in_calico(leaving),
+    )
+
+
+def _pods(leaving: Leaving, refused: dict[str, list[str]]) -> list[Finding]:
+    """Return why the pods that are there must not be evicted; those of runs are named apart."""
+    runs = set(_runs(leaving)) if refused else set()
+    found = []
+    if of_runs := sorted({pod for pods in refused.values() for pod in pods} & runs):
+        found.append(finding("ava-runs", found=", ".join(of_runs[:10]), host=leaving.name, name=leaving.name))
+    for why, pods in refused.items():
+        if left := [pod for pod in pods if pod not in runs]:
+            found.append(finding(PODS[why], found=", ".join(left[:10]), host=leaving.name))
+    return found
+
+
+def _runs(leaving: Leaving) -> list[str]:
+    """Return NAMESPACE/NAME of the platform's runs on the node."""
+    text = leaving.cluster.kubectl("get", "pods", "--all-namespaces", "-l", RUN, "-o", "json")
+    return [
+        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        for pod in json.loads(text)["items"]
+        if pod["spec"].get("nodeName") == leaving.name
+    ]
+
+
+def _drain(leaving: Leaving, tell: Tell) -> None:
+    allowed = Allowed(
+        PODS["without-controller"] in leaving.accepted, PODS["local-data"] in leaving.accepted, DRAIN_S
+    )
+    drain(leaving.cluster.masters, [leaving.name], allowed, tell)
+
+
+def _known(leaving: Leaving) -> bool:
+    """Return whether Kubernetes knows the node."""
+    return bool(
+        leaving.cluster.kubectl("get", "node", leaving.name, "-o", "name", "--ignore-not-found").strip()
+    )
+
+
+def _local_volumes(leaving: Leaving) -> list[str]:
+    """Return the volumes whose data are on the node alone."""
+    found = json.loads(leaving.cluster.kubectl("get", "pv", "-o", "json"))["items"]
+    return sorted(pv["metadata"]["name"] for pv in found if _hosts(pv) == {leaving.name})
+
+
+def _hosts(pv: dict[str, Any]) -> set[str]:
+    """Return the nodes that a volume is bound to by name; none where it is not."""
+    spec = ((pv["spec"].get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms")
+    if spec is None:
+        noted = json.loads((pv["metadata"].get("annotations") or {}).get(AFFINITY, "{}"))
+        spec = (noted.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms")
+    rules = [rule for term in spec or () for rule in term.get("matchExpressions") or ()]
+    return {
+        value
+        for rule in rules
+        if rule["key"] == HOSTNAME and rule["operator"] == "In"
+        for value in rule["values"]
+    }
+
+
+def _calicoctl(leaving: Leaving, *words: str) -> str:
+    masters = leaving.cluster.masters.names
+    return leaving.cluster.first(
+        masters, shlex.join([CALICOCTL, *words]), "calico-command", shlex.join(words)
+    )
+
+
+def _left_in_calico(leaving: Leaving) -> list[tuple[str, str]]:
+    """Return kind and name of what Calico has of the node."""
+    nodes, peers = (
+        json.loads(_calicoctl(leaving, "get", kind, "-o", "json"))["items"] for kind in ("node", "bgppeer")
+    )
+    found = [("bgppeer", one["metadata"]["name"]) for one in peers if one["spec"].get("node") == leaving.name]
+    return found + [("node", leaving.name) for one in nodes if one["metadata"]["name"] == leaving.name]
+
+
+def _calico(leaving: Leaving) -> None:
+    # With the node go its endpoints, and the blocks of addresses that it held.
+    for kind, name in _left_in_calico(leaving):
+        _calicoctl(leaving, "delete", kind, name, "--skip-not-exists")
+
+
+def _said(text: str) -> None:
+    """Take a command's words, which say nothing more than that it was done."""
