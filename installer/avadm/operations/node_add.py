@@ -112,7 +112,10 @@ class _Adding:
         site = self.coming.site
         context = collect(site, self.coming.profile, [site.node(self.name)], self.cluster.fleet)
         found = run_checks(context, CHECKS)
-        stands, _ = waivers.apply(found, self.coming, [self.name], datetime.now(tz=UTC).date())
+        given = waivers.of_scope(self.coming, "preflight")
+        stands, _ = waivers.apply(
+            found, given, [self.name], datetime.now(tz=UTC).date(), {check.id for check in CHECKS}
+        )
         if bad := errors([one for some in stands.values() for one in some]):
             raise AvadmError(bad, EXIT_FOUND_BAD)
         tell(f"    {len(found)} checks passed")
