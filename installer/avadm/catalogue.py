@@ -304,6 +304,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Wait for it, or stop it where it runs. If it is surely dead (its machine is gone): the same command "
         "with --break-lock.",
     ),
+    "component-not-supported": FindingType(
+        "`avadm upgrade` does not know {name}.",
+        "Leave it out; docs/how-to/upgrade.md says how the others get newer versions.",
+    ),
     "controller-key": FindingType(
         "The controller's key cannot be written: {strerror}.",
         "Free space or permission there, or name another file with ssh.key in the site file.",
@@ -1483,7 +1487,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "versions-profile": FindingType(
         "{what} is not of the profile's version.",
-        "Name package sources with that version, or choose the profile that fits.",
+        "Name package sources with that version, choose the profile that fits, or see whether `avadm upgrade` brings it.",
         check="versions",
     ),
     "versions-stale": FindingType(

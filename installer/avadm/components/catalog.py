@@ -16,7 +16,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 import avadm.components
-from avadm.components.model import EVERYWHERE, Component, Phase, Port, Virtual
+from avadm.components.model import EVERYWHERE, Component, Phase, Port, Upgradable, Virtual
 from avadm.site.model import Node, Site
 
 
@@ -54,6 +54,8 @@ COMPONENTS: tuple[Component, ...] = tuple(component for _, component in _FOLDERS
 """In an order in which they can be installed."""
 PHASES: tuple[Phase, ...] = tuple(component.phase for component in COMPONENTS)
 BY_NAME = {component.name: component for component in COMPONENTS}
+UPGRADES: dict[str, tuple[Component, Upgradable]] = {u.name: (c, u) for c in COMPONENTS for u in c.upgrades}
+"""What `avadm upgrade` knows, by name, with the component whose phase installs it."""
 
 
 def given(site: Site) -> dict[str, tuple[str, ...]]:
