@@ -108,6 +108,7 @@ class SiteFacts(_Data):
         disk_percent: free space in percent below which kubelet evicts pods.
         snapshot_minutes: minutes between two snapshots of etcd.
         max_skew_ms: largest difference between two clocks.
+        component_profiles: component to its profile, where that is another one than the site's.
     """
 
     name: str
@@ -120,6 +121,7 @@ class SiteFacts(_Data):
     disk_percent: float = 10.0
     snapshot_minutes: int = 60
     max_skew_ms: float = 50.0
+    component_profiles: dict[str, str] = {}
 
     def with_role(self, *roles: str) -> tuple[SiteNode, ...]:
         """Return the nodes that have one of these roles."""
