@@ -304,6 +304,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Wait for it, or stop it where it runs. If it is surely dead (its machine is gone): the same command "
         "with --break-lock.",
     ),
+    "component-not-supported": FindingType(
+        "`avadm upgrade` does not know {name}.",
+        "Leave it out; docs/how-to/upgrade.md says how the others get newer versions.",
+    ),
     "controller-key": FindingType(
         "The controller's key cannot be written: {strerror}.",
         "Free space or permission there, or name another file with ssh.key in the site file.",
@@ -475,6 +479,9 @@ CATALOGUE: dict[str, FindingType] = {
         "The object store has a pool of this name.", "Rename the pool.", check="duplicate-pool"
     ),
     "duplicate-role": FindingType("{name} lists the role {role} twice.", "Remove one."),
+    "etcd-command": FindingType(
+        "etcd could not do `{words}`.", "See `journalctl -u etcd -e` there, and `avadm doctor --only etcd`."
+    ),
     "etcd-copies": FindingType(
         "Snapshots of etcd lie on the node of its one member alone: with that disk Kubernetes is lost.",
         "Give the role etcd to two more nodes, add an object store, or copy them to another machine yourself.",
@@ -1438,6 +1445,36 @@ CATALOGUE: dict[str, FindingType] = {
     "unknown-run-none": FindingType(
         "There is no run yet.", "Start one with `avadm apply`.", check="unknown-run"
     ),
+    "upgrade-downgrade": FindingType(
+        "The profile has an older {name} than what runs.", "Name the profile of a newer one."
+    ),
+    "upgrade-failed": FindingType(
+        "The node's upgrade failed.", "See the log that it names. The same command continues."
+    ),
+    "upgrade-mixed-versions": FindingType(
+        "Nodes run different versions of {name}, and no upgrade of it is half done.",
+        "Bring them to one version first, by the command that began it.",
+    ),
+    "upgrade-no-node": FindingType("This site has no node with {name}.", "Leave it out."),
+    "upgrade-profile-differs": FindingType(
+        "The profile differs in `{name}`, which no upgrade of components changes.",
+        "Name a profile of the same operating system that differs in versions and packages alone.",
+    ),
+    "upgrade-site-changed": FindingType(
+        "The site file has another profile than when the upgrade was planned.",
+        "Put `profile` and `component_profiles` back, and run the same command again.",
+    ),
+    "upgrade-skips-release": FindingType(
+        "Between what runs and the profile's {name} upstream supports no direct step.",
+        "Name a profile of a release between the two first.",
+    ),
+    "upgrade-unhealthy": FindingType(
+        "{name} is not well, and an upgrade would take away what still serves.",
+        "Put it right first; `avadm doctor` names more.",
+    ),
+    "upgrade-version-unknown": FindingType(
+        "The version of {name} that runs cannot be asked.", "Reach the node, and see that it runs."
+    ),
     "url-password": FindingType(
         "A user or password does not belong in the site file.",
         "Have the proxy admit the nodes and the controller by their addresses.",
@@ -1483,7 +1520,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "versions-profile": FindingType(
         "{what} is not of the profile's version.",
-        "Name package sources with that version, or choose the profile that fits.",
+        "Name package sources with that version, choose the profile that fits, or see whether `avadm upgrade` brings it.",
         check="versions",
     ),
     "versions-stale": FindingType(

@@ -210,9 +210,36 @@ def satisfied(wanted, versions):
     return version is None or fnmatch.fnmatchcase(versions[name], version)
 
 
-def ensure(packages, wanted, update_cache_age, allow_downgrade, check_mode):
-    """Bring the wanted packages about; return the module's result. Raises PackageError."""
-    wanted = sorted({w.strip() for w in wanted if w.strip()})
+def moved(wanted, upgrade):
+    """Return the wanted packages, those that are upgraded with the version that they are brought to.
+
+    Raises:
+        PackageError: one is upgraded that is not wanted, so that it would be installed where it does not belong.
+    """
+    wanted = {split(w)[0]: w.strip() for w in wanted if w.strip()}
+    strange = sorted(set(upgrade) - set(wanted))
+    if strange:
+        raise PackageError(
+            "Not among the packages here, so not upgraded: %s. Remedy: name packages of the role alone."
+            % " ".join(strange)
+        )
+    wanted.update((name, "%s=%s" % (name, version)) for name, version in upgrade.items())
+    return sorted(wanted.values())
+
+
+def ensure(packages, wanted, update_cache_age, allow_downgrade, check_mode, upgrade=()):
+    """Bring the wanted packages about; return the module's result. Raises PackageError.
+
+    Args:
+        packages: those of the node.
+        wanted: NAME or NAME=VERSION of each.
+        update_cache_age: package lists older than this many seconds are refreshed first.
+        allow_downgrade: whether a package may be made older.
+        check_mode: whether nothing is changed.
+        upgrade: package to the version pattern that it is brought to, newer or, where an upgrade is taken back, older.
+    """
+    wanted = moved(wanted, dict(upgrade))
+    allow_downgrade = allow_downgrade or bool(upgrade)
     before, broken = packages.installed()
     missing = [w for w in wanted if not satisfied(w, before)]
     if not missing:

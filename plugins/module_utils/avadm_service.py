@@ -124,7 +124,7 @@ class Service(object):
         if not wanted:
             return
         packages = avadm_packages.packages_of(self.module)
-        done = avadm_packages.ensure(packages, wanted, LISTS_AGE_S, False, self.check)
+        done = avadm_packages.ensure(packages, wanted, LISTS_AGE_S, False, self.check, self.given["upgrade"])
         self.actions += ["install %s" % name for name in sorted(done["installed"])]
         if packages.update_trouble:
             self.module.warn("apt-get update: " + packages.update_trouble)

@@ -12,6 +12,7 @@ description:
     all that is missing with one C(apt-get install).
   - A package that is installed stays as it is, whatever newer the sources have. One at another version than the wanted
     C(name=version) is brought to that; a profile that pins a newer one so brings it to all nodes.
+  - C(avadm upgrade) alone gives I(upgrade); without it no package that is named without a version changes.
   - Needs no python-apt, so it works under python 2.7 where only python 3 has apt bindings (design.md, 4).
   - Another apt or dpkg that runs on the node is waited for, also with apt 1.2 (Ubuntu 16.04), which cannot
     wait itself.
@@ -35,6 +36,12 @@ options:
     description: Whether a C(name=version) may be older than what is installed.
     type: bool
     default: false
+  upgrade:
+    description:
+      - Packages of I(name), each with the version pattern that it is brought to where it is installed at another one.
+      - An older one too, by which a failed upgrade is taken back.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -70,6 +77,7 @@ def main():
             "update_cache_age": {"type": "int", "default": 3600},
             "lock_timeout": {"type": "int", "default": 600},
             "allow_downgrade": {"type": "bool", "default": False},
+            "upgrade": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,
     )
@@ -78,7 +86,12 @@ def main():
     packages = packages_of(module, given["lock_timeout"])
     try:
         done = ensure(
-            packages, given["name"], given["update_cache_age"], given["allow_downgrade"], module.check_mode
+            packages,
+            given["name"],
+            given["update_cache_age"],
+            given["allow_downgrade"],
+            module.check_mode,
+            given["upgrade"],
         )
     except PackageError as error:
         module.fail_json(msg=str(error), wanted=given["name"])

@@ -27,6 +27,10 @@ options:
     type: list
     elements: str
     default: []
+  upgrade:
+    description: Packages that are brought to another version, as of avadm_package; C(avadm upgrade) alone gives them.
+    type: dict
+    default: {}
   packages_last:
     description:
       - Whether the files that belong to no one in particular are written before the packages are installed, which start what they
@@ -179,6 +183,7 @@ OPTIONS = {
     "name": {"type": "str"},
     "packages": {"type": "list", "elements": "str", "default": []},
     "packages_last": {"type": "bool", "default": False},
+    "upgrade": {"type": "dict", "default": {}},
     "user": {"type": "dict", "options": USER},
     "folders": {"type": "list", "elements": "dict", "default": [], "options": FOLDER},
     "files": {

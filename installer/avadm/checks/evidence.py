@@ -136,6 +136,7 @@ class SiteFacts(_Data):
         snapshot_minutes: minutes between two snapshots of etcd.
         max_skew_ms: largest difference between two clocks.
         waivers: of the doctor's findings.
+        component_profiles: component to its profile, where that is another one than the site's.
     """
 
     name: str
@@ -149,6 +150,7 @@ class SiteFacts(_Data):
     snapshot_minutes: int = 60
     max_skew_ms: float = 50.0
     waivers: tuple[SiteWaiver, ...] = ()
+    component_profiles: dict[str, str] = {}
 
     def with_role(self, *roles: str) -> tuple[SiteNode, ...]:
         """Return the nodes that have one of these roles."""

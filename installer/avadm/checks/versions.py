@@ -84,6 +84,25 @@ def collect(
     }
 
 
+def running(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node], program: str) -> dict[str, str]:
+    """Return node to the version of a program that runs there; "" where none answers with it."""
+    of = PROGRAMS[program]
+    params = {
+        "ports": {program: of.metrics} if of.metrics else {},
+        "commands": {program: of.command} if of.command else {},
+        "guarded": asked_with(site_file.site, site_file.profile),
+        "ceph": False,
+        "cluster": False,
+        "patience": 0.0,
+    }
+    given = {node.name: {**params, "addresses": [str(node.address), "127.0.0.1"]} for node in nodes}
+    answers = ask(fleet, site_file.profile.python, versions.ask, given, read=mapping, timeout=TIMEOUT)
+    return {
+        name: str((answer.value or {}).get("services", {}).get(program, ""))
+        for name, answer in answers.items()
+    }
+
+
 def check(
     site_file: SiteFile, fleet: Fleet, phase: str | None = None, nodes: Sequence[Node] | None = None
 ) -> list[Finding]:

@@ -53,6 +53,7 @@ VERBS = {
     "ssh": "Log in to a node, or run a command on it.",
     "status": "Show what is done, stale or failed.",
     "support": "Collect a redacted bundle for somebody who helps.",
+    "upgrade": "Bring components to the versions of another profile.",
     "version": "Show the version and the commit.",
 }
 OPTIONAL = {"accept": "avadm_acceptance", "lab": "avadm_lab"}
@@ -77,6 +78,7 @@ STOPPED = {
     "node": "The same command continues. Nodes may have been left cordoned: `avadm node uncordon` gives up a drain.",
     "preflight": "It changes nothing. What nodes were asked ends there by itself.",
     "support": "It changes nothing, and no bundle was written.",
+    "upgrade": "What a node had begun ends there by itself. The same command continues; until then apply refuses the component.",
 }
 
 

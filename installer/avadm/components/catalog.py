@@ -19,7 +19,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 import avadm.components
-from avadm.components.model import EVERYWHERE, Component, Phase, Port, Virtual
+from avadm.components.model import EVERYWHERE, Component, Phase, Port, Upgradable, Virtual
 from avadm.site.model import Node, Site
 
 
@@ -59,6 +59,8 @@ PHASES: tuple[Phase, ...] = tuple(component.phase for component in COMPONENTS)
 BY_FOLDER = dict(_FOLDERS)
 """Name of its folder, which its modules elsewhere are named after, to component."""
 BY_NAME = {component.name: component for component in COMPONENTS}
+UPGRADES: dict[str, tuple[Component, Upgradable]] = {u.name: (c, u) for c in COMPONENTS for u in c.upgrades}
+"""What `avadm upgrade` knows, by name, with the component whose phase installs it."""
 
 
 def given(site: Site) -> dict[str, tuple[str, ...]]:

@@ -258,6 +258,29 @@ class Bootstrap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Upgradable:
+    """A program that `avadm upgrade` brings to the version of another profile, one node after another.
+
+    Attributes:
+        name: as the profile's versions and ``Program`` call it.
+        role: the Ansible role that installs it; it has a variable ``ROLE_upgrade``.
+        duty: the nodes that run it.
+        adjacent: whether upstream supports no step but to the next minor release; else any within a major one.
+        rollback: whether upstream supports the former version on the data of the new one.
+        interrupts: what users notice where one node alone runs it, and seconds of that.
+        together: likewise where several do; nothing where empty.
+    """
+
+    name: str
+    role: str
+    duty: str
+    adjacent: bool = False
+    rollback: bool = False
+    interrupts: tuple[str, float] = ("", 0.0)
+    together: tuple[str, float] = ("", 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """What one playbook installs.
 
@@ -274,6 +297,7 @@ class Component:
         questions: what the doctor asks of it.
         virtual: its virtual address.
         bootstrap: what must be bootstrapped once only.
+        upgrades: its programs that `avadm upgrade` knows.
     """
 
     phase: Phase
@@ -288,6 +312,7 @@ class Component:
     questions: tuple[Probe, ...] = ()
     virtual: Virtual | None = None
     bootstrap: Bootstrap | None = None
+    upgrades: tuple[Upgradable, ...] = ()
 
     @property
     def name(self) -> str:

@@ -55,6 +55,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
     )
     filesystem = knobs.ceph.filesystem
     return SiteFacts(
+        component_profiles=site.component_profiles,
         name=site.name,
         nodes=nodes,
         versions=dict(site_file.profile.versions),

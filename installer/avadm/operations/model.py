@@ -54,6 +54,7 @@ class Step:
         done: asks the cluster whether it is done already; without it the step is always run.
         settings: what is set while it runs; consecutive steps share what both have.
         gate: what must be true after it.
+        undo: takes back what a failed step has changed, its gate's failure included; a stopped one is continued instead.
     """
 
     name: str
@@ -62,11 +63,13 @@ class Step:
     done: Callable[[], bool] | None = None
     settings: tuple[Setting, ...] = ()
     gate: Gate | None = None
+    undo: Callable[[Tell], None] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it JSON-ready."""
         return {
             "name": self.name,
+            "undone": self.undo is not None,
             "nodes": list(self.nodes),
             "settings": [s.title for s in self.settings],
             "gate": self.gate.title if self.gate else None,

@@ -18,7 +18,7 @@ from avadm.cluster.settings import Settings
 from avadm.engine.session import Session
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
-from avadm.operations.model import Gate, Operation, Progress, Tell
+from avadm.operations.model import Gate, Operation, Progress, Step, Tell
 from avadm.quantity import quantity
 from avadm.remote.fleet import Fleet
 from avadm.site.load import SiteFile
@@ -165,9 +165,7 @@ def _steps(cluster: Cluster, operation: Operation, settings: Settings, tell: Tel
             else:
                 settings.hold(step.settings, owner)
                 tell(title)
-                step.act(tell)
-                if step.gate is not None:
-                    pass_gate(step.gate, tell, clock)
+                _do(step, tell, clock)
             # What stays when it has ended well is held to the end.
             if not operation.keeps:
                 needed = operation.steps[number].settings if number < len(operation.steps) else ()
@@ -183,6 +181,23 @@ def _steps(cluster: Cluster, operation: Operation, settings: Settings, tell: Tel
             for one in left:
                 tell(f"Not undone: {one.found}")
         cluster.push()
+
+
+def _do(step: Step, tell: Tell, clock: Clock) -> None:
+    """Run a step and wait for its gate; where that fails and the step can be taken back, it is."""
+    try:
+        step.act(tell)
+        if step.gate is not None:
+            pass_gate(step.gate, tell, clock)
+    except AvadmError as error:
+        if step.undo is None:
+            raise
+        tell(f"    failed, taking it back: {error.findings[0].what} {error.findings[0].found}")
+        try:
+            step.undo(tell)
+        except AvadmError as more:
+            raise AvadmError([*error.findings, *more.findings], error.exit_code) from more
+        raise
 
 
 def _release(cluster: Cluster, settings: Settings, owner: str, ended: Sequence[Setting]) -> None:
@@ -232,6 +247,8 @@ def show(operation: Operation) -> Sequence[str]:
             lines.append(f"       set meanwhile: {', '.join(s.title for s in step.settings)}")
         if step.gate is not None:
             lines.append(f"       then waits until {step.gate.title}")
+        if step.undo is not None:
+            lines.append("       taken back where it fails")
     for one in operation.interrupts:
         long = "for an unknown time" if one.seconds is None else f"for up to {one.seconds:g} s"
         lines.append(f"  Interrupted: {one.what}" + (f", {long}" if one.seconds != 0.0 else ""))

@@ -104,6 +104,8 @@ def examine(path: Path, allow: Collection[str] = ()) -> tuple[SiteFile | None, l
         return None, findings
     site, broken = _model(source, findings)
     profile = _profile(path, source, findings)
+    if profile is not None and site is not None:
+        profile = _mixed(path, source, profile, findings)
     if site is not None:
         findings += validate(Draft(site, source.where, source.has, frozenset(broken), profile))
     findings = [replace(f, severity=Severity.WARNING) if f.check in allow else f for f in findings]
@@ -128,15 +130,39 @@ def _model(source: Source, findings: list[Finding]) -> tuple[Site | None, list[K
         return None, broken
 
 
+def _mixed(path: Path, source: Source, profile: Profile, findings: list[Finding]) -> Profile:
+    """Return the profile with the components that have another one (`component_profiles`)."""
+    held = source.data.get("component_profiles") if isinstance(source.data, dict) else None
+    for component, name in held.items() if isinstance(held, dict) else ():
+        key = ("component_profiles", component)
+        if component not in catalog.UPGRADES:
+            known = ", ".join(sorted(catalog.UPGRADES))
+            findings.append(
+                finding("component-not-supported", source.place(key), str(component), known, name=component)
+            )
+            continue
+        other = _profile_of(path, source, key, name, findings)
+        if other is not None:
+            profile = profile.with_component(component, catalog.UPGRADES[component][1].role, other)
+    return profile
+
+
 def _profile(path: Path, source: Source, findings: list[Finding]) -> Profile | None:
     name = source.data.get("profile", "stated") if isinstance(source.data, dict) else None
+    return _profile_of(path, source, ("profile",), name, findings)
+
+
+def _profile_of(
+    path: Path, source: Source, key: KeyPath, name: object, findings: list[Finding]
+) -> Profile | None:
+    """Return the profile that a key of the site file names; None, with a finding, where there is none."""
     if not isinstance(name, str):
         return None
     if profiles.is_path(name):
         try:
             return profiles.load_file(beside(path, name))
         except AvadmError as error:
-            at = source.place(("profile",))
+            at = source.place(key)
             findings += [replace(f, where=at, found=f"{f.where}: {f.found}") for f in error.findings]
             return None
     known = profiles.names()
@@ -144,7 +170,7 @@ def _profile(path: Path, source: Source, findings: list[Finding]) -> Profile | N
         findings.append(
             finding(
                 "unknown-profile",
-                where=source.place(("profile",)),
+                where=source.place(key),
                 found=name,
                 wanted="one of " + ", ".join(known),
                 name=name,

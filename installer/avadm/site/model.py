@@ -300,6 +300,8 @@ class Site(Model):
     """Name of the site."""
     profile: str = "stated"
     """Version profile: a name from `avadm site show --profiles`, or the path of a file of your own, relative to this one."""
+    component_profiles: dict[str, str] = {}
+    """Component to its profile, where `avadm upgrade` has brought it to another one than `profile`."""
     network: Network
     """Address plan."""
     ssh: Ssh = Ssh()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
@@ -23,12 +23,34 @@ class Source(BaseModel):
     Attributes:
         what: in words; which address it has is the site's (packages.sources of the site file).
         packages: names of packages; `*` stands for any characters.
+        line: line of sources.list, used where the site file has no packages.sources; "" where the site must name the source.
+        codename: of a release whose other packages must not be installed; "" where nothing of the source is held back.
+        versions: package to the version pattern that is pinned, where the source has a codename.
+        needs: package to further ones of the source that it cannot do without.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     what: str
     packages: list[str]
+    line: str = ""
+    codename: str = ""
+    versions: dict[str, str] = {}
+    needs: dict[str, list[str]] = {}
+
+    def only(self, packages: Collection[str]) -> Source:
+        """Return the source for some packages, and what they need of it, alone."""
+        needs = {p: more for p, more in self.needs.items() if p in packages}
+        kept = {*packages, *(one for more in needs.values() for one in more)}
+        # A pattern stays where it is asked for as one; else the names that it stands for take its place.
+        named = sorted(p for p in kept.difference(self.packages) if self.has(p))
+        return self.model_copy(
+            update={
+                "packages": [p for p in self.packages if p in kept] + named,
+                "versions": {p: v for p, v in self.versions.items() if p in kept},
+                "needs": needs,
+            }
+        )
 
     def has(self, package: str) -> bool:
         """Return whether a package of this name comes from there."""
@@ -79,10 +101,53 @@ class Profile(BaseModel):
         """Return the kernel arguments of a node with these roles, sorted."""
         return sorted({a for role, many in self.kernel_arguments.items() if role in set(roles) for a in many})
 
+    def with_component(self, program: str, role: str, other: Profile) -> Profile:
+        """Return the profile with a component of another one: its version, its packages, and their sources.
+
+        Args:
+            program: the component, as ``versions`` calls it.
+            role: the Ansible role that installs it.
+            other: the profile that the component has.
+        """
+        versions, packages = dict(self.versions), dict(self.packages)
+        for mine, theirs, key in ((versions, other.versions, program), (packages, other.packages, role)):
+            mine.pop(key, None)
+            if key in theirs:
+                mine[key] = theirs[key]  # type: ignore[assignment]
+        former = plain(self.packages.get(role, ()))
+        former += [one for s in self.sources.values() for p in former for one in s.needs.get(p, ())]
+        # A source of both profiles serves what stays, too.
+        sources = {
+            name: source.only([p for p in source.packages if p not in former])
+            for name, source in self.sources.items()
+        }
+        for name, source in other.sources.items():
+            own = source.only(plain(other.packages.get(role, ())))
+            if own.packages:
+                sources[name] = _joined(sources[name], own) if name in sources else own
+        kept = {name: source for name, source in sources.items() if source.packages}
+        return self.model_copy(update={"versions": versions, "packages": packages, "sources": kept})
+
     def source_of(self, package: str) -> str:
         """Return the name of the source of a package (NAME or NAME=VERSION); "" where that is the distribution."""
         name = package.partition("=")[0]
         return next((one for one, source in self.sources.items() if source.has(name)), "")
+
+
+def plain(packages: Iterable[str]) -> list[str]:
+    """Return the names of packages (NAME or NAME=VERSION)."""
+    return [one.partition("=")[0] for one in packages]
+
+
+def _joined(one: Source, other: Source) -> Source:
+    """Return the packages of both; the rest is that of the second."""
+    return other.model_copy(
+        update={
+            "packages": list(dict.fromkeys([*one.packages, *other.packages])),
+            "versions": one.versions | other.versions,
+            "needs": one.needs | other.needs,
+        }
+    )
 
 
 def names() -> list[str]:

@@ -10,7 +10,7 @@ from avadm.site.load import DRAFT
 from tests.unit.site.corpus import BASE, cases
 
 ALWAYS = (("site", "check"), ("apply",))
-TURNS = "site show, bootstrap, preflight, plan, disk list, node drain s1, accept run, status"
+TURNS = "site show, bootstrap, preflight, plan, disk list, node drain s1, accept run, status, upgrade --to lab-bookworm-newer"
 IN_TURN = [tuple(verb.split()) for verb in TURNS.split(", ")]
 BROKEN = [c for c in cases() if c.broken]
 

@@ -130,6 +130,12 @@ CASES = (
     bad("virtual-address", "mast2, mast3", "at once", put("mast3 addresses", ["10.0.0.250"])),
     bad("virtual-address", "ingress", "by none", put("comp1 addresses", ["127.0.0.1"])),
     warn("ledger", "ceph", "the phase ceph has failed", lambda d: d["ledger"].update(ceph="failed")),
+    warn(
+        "component-profiles",
+        "etcd",
+        "the profile debian-12-newer",
+        lambda d: d["site"].update(component_profiles={"etcd": "debian-12-newer"}),
+    ),
     health(bad, "ceph-osd-down", "osd.3 on stor2", "OSD_DOWN", "osd.3 (root=default,host=stor2) is down"),
     health(warn, "ceph-full", "osd.1 on stor1", "OSD_NEARFULL", "osd.1 is near full"),
     health(warn, "ceph-slow-ops", "ceph", "SLOW_OPS"),

@@ -222,6 +222,27 @@ def test_a_gate_without_progress_ends_with_what_holds_it(bench):
     assert bench.did == ["one"]
 
 
+@pytest.mark.parametrize("where", ["act", "gate"])
+def test_a_failed_step_is_taken_back_and_the_operation_stays_half_done(bench, where):
+    gate = Gate("none is left", lambda: Progress("1 left", 1), patience=20, every=10)
+    more = {"act": fails} if where == "act" else {"gate": gate}
+    with pytest.raises(AvadmError) as error:
+        bench.run(bench.step("one", undo=lambda tell: bench.did.append("undone"), **more), bench.step("two"))
+    assert bench.did[-1] == "undone"
+    assert [f.check for f in error.value.findings] == ["ceph-command" if where == "act" else "gate-closed"]
+    [record] = bench.cluster.state.begun()
+    assert record.steps == ()
+
+
+def test_a_stopped_step_is_not_taken_back_and_both_failures_are_reported(bench):
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(bench.step("one", act=interrupted, undo=lambda tell: bench.did.append("undone")))
+    assert bench.did == []
+    with pytest.raises(AvadmError) as error:
+        bench.run(bench.step("one", act=fails, undo=fails))
+    assert len(error.value.findings) == 2
+
+
 def test_a_gate_that_goes_on_slowly_is_waited_for(bench):
     looks = iter([Progress(f"{n} left", n) for n in range(100, 0, -1)] + [Progress()])
     bench.run(bench.step("one", gate=Gate("none is left", lambda: next(looks), patience=15, every=10)))

@@ -9,10 +9,14 @@ from avadm.components.catalog import COMPONENTS, duties
 from avadm.inventory.model import RenderContext, Variables
 from avadm.site import openpgp
 from avadm.site.model import Node, Site
-from avadm.site.profile import Profile
+from avadm.site.profile import Profile, plain
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
+
+
+HELD_BACK, PINNED = -1, 990
+"""apt's priorities: never installed, not even as a dependency; and preferred to every release's own."""
 
 
 def _packages(site: Site, node: Node, profile: Profile, *, late: bool) -> list[str]:
@@ -35,6 +39,27 @@ def late_packages(site: Site, node: Node, profile: Profile) -> list[str]:
 def packages(site: Site, node: Node, profile: Profile) -> list[str]:
     """Return the packages of a node that one transaction of the base phase installs, sorted."""
     return _packages(site, node, profile, late=False)
+
+
+def _sources(site: Site, node: Node, profile: Profile) -> dict[str, Any]:
+    """Return the variables of the profile's own sources from which a node has packages; the rest of them is held back."""
+    own = {*packages(site, node, profile), *late_packages(site, node, profile)}
+    used = [s for s in profile.sources.values() if s.line or s.codename]
+    used = [s for s in used if set(s.packages) & set(plain(own))]
+    if not used:
+        return {}
+    pins = [(f"release n={s.codename}", "*", HELD_BACK) for s in used if s.codename]
+    pins += [
+        (f"version {version}", name, PINNED)
+        for s in used
+        if s.codename
+        for name, version in s.versions.items()
+    ]
+    return {
+        # A site with sources of its own has this one among them.
+        "base_apt_more_sources": [s.line for s in used if s.line] if not site.packages.sources else [],
+        "base_apt_pins": [{"package": name, "pin": pin, "priority": rank} for pin, name, rank in pins],
+    }
 
 
 def keyring(text: str) -> str:
@@ -70,6 +95,7 @@ def render(given: RenderContext, out: Variables) -> None:
     for node in site.nodes:
         own = out.host(node.name)
         own |= {"ansible_host": str(node.address), "base_packages": packages(site, node, profile)}
+        own |= _sources(site, node, profile)
         if own_time and node in keepers:
             own["chrony_serve"] = True
     out.all |= connection(given.file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.certificate_names import LOCAL, names
-from avadm.components.model import At, Bootstrap, Component, Packages, Phase, Port, Probe, Program
+from avadm.components.model import At, Bootstrap, Component, Packages, Phase, Port, Probe, Program, Upgradable
 from avadm.pki.model import PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
 
@@ -88,4 +88,15 @@ COMPONENT = Component(
     configurations=("/etc/default/etcd", "/etc/etcd/*"),
     questions=(Probe("etcd", ("etcd",)), Probe("etcd_peers", ("etcd",))),
     bootstrap=Bootstrap("etcd", "etcd", "etcd", alone=True),
+    # No way back: with authentication on, etcd's downgrade of a running cluster is not supported.
+    upgrades=(
+        Upgradable(
+            name="etcd",
+            role="etcd",
+            duty="etcd",
+            adjacent=True,
+            interrupts=("Kubernetes' API: etcd has one member, which is restarted", 30.0),
+            together=("Kubernetes' API: writes wait while etcd chooses a leader", 10.0),
+        ),
+    ),
 )

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.certificate_names import LOCAL, names
-from avadm.components.model import EVERYWHERE, At, Component, Packages, Peer, Phase, Port, Probe, Program
+from avadm.components.model import (
+    EVERYWHERE,
+    At,
+    Component,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Upgradable,
+)
 from avadm.components.version_commands import running
 from avadm.pki.model import GRAFANA, PROMETHEUS, Authority, Leaf
 from avadm.site.model import Site
@@ -134,4 +145,20 @@ COMPONENT = Component(
     certificates=("/etc/prometheus/tls/*.crt",),
     configurations=("/etc/alertmanager/*", "/etc/default/prometheus*", "/etc/prometheus/*.yml"),
     questions=(Probe("prometheus", ("prometheus",)),),
+    upgrades=(
+        Upgradable(
+            name="prometheus",
+            role="prometheus",
+            duty="prometheus",
+            rollback=True,
+            interrupts=("metrics and alerts: the only Prometheus is restarted", 60.0),
+        ),
+        Upgradable(
+            name="alertmanager",
+            role="alertmanager",
+            duty="alertmanager",
+            rollback=True,
+            interrupts=("notices of alerts: the only Alertmanager is restarted", 60.0),
+        ),
+    ),
 )

@@ -89,6 +89,11 @@ def _phases(s: Snapshot) -> Iterator[Finding]:
             yield warn(f"the phase {phase} has failed", phase)
 
 
+def _component_profiles(s: Snapshot) -> Iterator[Finding]:
+    for component, name in s.site.component_profiles.items():
+        yield warn(f"it has the profile {name}, the site another one", component)
+
+
 _check = partial(Check, topic="services")
 
 
@@ -133,5 +138,14 @@ CHECKS = (
         remedy="See `avadm status` and `avadm runs show latest`; `avadm apply` resumes where it stopped.",
         requirement="K11",
         good="no phase has failed",
+    ),
+    _check(
+        "component-profiles",
+        "a component with another profile than the site's",
+        (),
+        _component_profiles,
+        scope="all",
+        remedy="`avadm upgrade --to PROFILE` brings the others there, and then the site file names one profile.",
+        good="all components have the site's profile",
     ),
 )

@@ -41,8 +41,8 @@ class Node:
                 self.dpkg += f"ii \t{name}\tamd64\t{(version or '1.0').replace('*', '1')}\t\n"
         return answer
 
-    def ensure(self, *wanted, check=False, age=3600):
-        return module.ensure(self.packages, list(wanted), age, False, check)
+    def ensure(self, *wanted, check=False, age=3600, upgrade=()):
+        return module.ensure(self.packages, list(wanted), age, False, check, upgrade)
 
     def verbs(self):
         calls = [argv for argv in self.calls if argv[0] != "dpkg-query"]
@@ -89,6 +89,39 @@ def test_nothing_is_made_older_unasked(tmp_path):
     with pytest.raises(module.PackageError, match="installed is newer than what is wanted"):
         node.ensure("curl=7.1")
     assert not any("--allow-downgrades" in argv for argv in node.calls)
+
+
+ETCD = "ii \tetcd-server\tamd64\t3.4.23-4\t\nii \tetcd-client\tamd64\t3.4.23-4\t\n"
+NEWER = {"etcd-server": "3.5.*", "etcd-client": "3.5.*"}
+
+
+def test_an_upgrade_brings_what_it_names_and_nothing_else(tmp_path):
+    node = Node(tmp_path, dpkg=ETCD + INSTALLED)
+    done = node.ensure("etcd-server", "etcd-client", "curl", upgrade=NEWER)
+    assert done["installed"] == {"etcd-server": "3.5.1", "etcd-client": "3.5.1"}
+    (argv,) = [argv for argv in node.calls if argv[1] == "install"]
+    assert argv[argv.index("--") + 1 :] == ["etcd-client=3.5.*", "etcd-server=3.5.*"]
+    assert node.ensure("etcd-server", "etcd-client", upgrade=NEWER)["changed"] is False
+
+
+def test_without_an_upgrade_what_is_installed_stays_whatever_is_newer(tmp_path):
+    node = Node(tmp_path, dpkg=ETCD)
+    assert node.ensure("etcd-server", "etcd-client")["changed"] is False
+    assert node.verbs() == []
+
+
+def test_an_upgrade_can_be_taken_back(tmp_path):
+    node = Node(tmp_path, dpkg="ii \tprometheus\tamd64\t2.53.3\t\n")
+    done = node.ensure("prometheus", upgrade={"prometheus": "2.42.*"})
+    assert done["installed"] == {"prometheus": "2.42.1"}
+    assert "--allow-downgrades" in node.calls[1]
+
+
+def test_an_upgrade_installs_nothing_that_does_not_belong_there(tmp_path):
+    node = Node(tmp_path)
+    with pytest.raises(module.PackageError, match="haproxy"):
+        node.ensure("curl", upgrade={"haproxy": "3.*"})
+    assert node.calls == []
 
 
 def test_check_mode_says_what_it_would_install_and_does_nothing(tmp_path):

@@ -1,0 +1,144 @@
+"""`avadm upgrade` on the lab: refused, under load, killed and continued, failed and taken back. It leaves the newer profile."""
+
+import json
+import signal
+import time
+import uuid
+
+import pytest
+
+from avadm.site.load import load
+from tests.lab.faults.drive import avadm, start, unchanged
+from tests.lab.kubernetes.probe import Api, Writer
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+
+NEWER = "lab-bookworm-newer"
+PAUSE_S = 10
+"""Longest time without an acknowledged write while members are upgraded, seconds."""
+TIMEOUT_S = 3000
+PACKAGES = "dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\\n' | grep ^ii"
+
+
+def packages(lab, node):
+    """Return the installed packages of a node with their versions."""
+    return dict(line.split()[1:3] for line in lab.sh(node, PACKAGES).splitlines())
+
+
+def differing(before, after):
+    return {name for name in {*before, *after} if before.get(name) != after.get(name)}
+
+
+def good(*argv):
+    done = avadm(*argv, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def etcd_versions(lab):
+    reply = json.loads(lab.sh(lab.names("etcd")[0], "avadm-etcd ctl endpoint status --cluster -w json"))
+    return {one["Status"]["version"].rpartition(".")[0] for one in reply}
+
+
+@pytest.fixture(scope="module")
+def needs_etcd(lab):
+    if not lab.names("etcd") or load(lab.site_path).site.profile != "lab-bookworm":
+        pytest.skip("this lab has no etcd of the profile lab-bookworm")
+
+
+@pytest.mark.parametrize(
+    ("words", "codes"),
+    [
+        (["etdc", "haproxy", "--to", NEWER], {"component-not-supported"}),
+        (["etcd", "--to", "lab-nowhere"], {"unknown-profile"}),
+        (["etcd", "--to", "lab-bullseye"], {"upgrade-profile-differs", "upgrade-downgrade"}),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_changes(lab, needs_etcd, words, codes):
+    done = avadm("upgrade", *words, "--dry-run", "--json")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert {f["check"] for f in json.loads(done.stdout)["refused"]} == codes
+    assert etcd_versions(lab) == {"3.4"}
+
+
+def test_etcd_is_killed_in_its_upgrade_and_continued_under_load(lab, needs_etcd, tried):
+    row = tried(
+        "etcd upgraded", "avadm is killed at the second member", "continued; no acknowledged write lost"
+    )
+    members = lab.names("etcd")
+    before = {n: packages(lab, n) for n in (n["name"] for n in lab.nodes)}
+    plan = json.loads(good("upgrade", "etcd", "--to", NEWER, "--dry-run", "--json"))
+    assert plan["refused"] == [] and set(plan["nodes"]) == set(members)
+    assert any("3.5.*" in line for line in plan["packages"])
+    space = f"upgrade-{uuid.uuid4().hex[:8]}"
+    master = lab.names("master")[0]
+    lab.sh(master, f"kubectl create namespace {space}")
+    begun = time.monotonic()
+    with Writer(Api(lab.site_path.with_suffix(".kubeconfig")), space) as writer:
+        running = start("upgrade", "etcd", "--to", NEWER, "--yes")
+        wanted = f"[{min(3, len(members) + 1)}/"
+        for line in running.stdout:
+            if line.startswith(wanted):
+                break
+        time.sleep(5)
+        running.send_signal(signal.SIGKILL)
+        running.wait(60)
+        refused = avadm("apply", "etcd", timeout=TIMEOUT_S)
+        reply = " ".join((refused.stdout + refused.stderr).split())
+        assert refused.returncode != 0 and f"avadm upgrade etcd --to {NEWER}" in reply, reply
+        good("upgrade", "etcd", "--to", NEWER, "--yes")
+    assert not writer.lost()
+    # A single member cannot be upgraded without a pause.
+    assert len(members) < 3 or writer.pause() <= PAUSE_S, writer.pause()
+    assert etcd_versions(lab) == {"3.5"}
+    changed = {n: differing(before[n], packages(lab, n)) for n in before}
+    assert changed == {n: {"etcd-server", "etcd-client"} if n in members else set() for n in before}
+    held = [lab.run(n, "ls /var/lib/etcd/avadm-upgrade/2*.db").returncode == 0 for n in members]
+    assert held.count(True) >= 1
+    assert load(lab.site_path).site.component_profiles == {"etcd": NEWER}
+    lab.sh(master, f"kubectl delete namespace {space} --wait=false")
+    row.came = (
+        f"{time.monotonic() - begun:.0f} s, longest pause {writer.pause():.1f} s, {len(writer.kept)} objects"
+    )
+
+
+def test_a_second_run_and_an_apply_change_nothing(lab, needs_etcd):
+    before = {n: packages(lab, n) for n in lab.names("etcd")}
+    good("upgrade", "etcd", "--to", NEWER, "--yes")
+    assert unchanged(lab)
+    assert {n: packages(lab, n) for n in before} == before
+
+
+def test_the_doctor_says_that_the_site_is_between_two_profiles(lab, needs_etcd):
+    done = avadm("doctor", "--only", "component-profiles,etcd", "--json", timeout=300)
+    found = [row for row in json.loads(done.stdout)["checks"] if row["id"] == "component-profiles"]
+    assert [(row["status"], row["where"]) for row in found] == [("warn", "etcd")]
+
+
+def test_a_prometheus_that_fails_gets_its_former_version_back(lab, needs_etcd, tried):
+    nodes = lab.names("prometheus")
+    row = tried(
+        "Prometheus upgraded",
+        f"apt holds the package on {nodes[-1]}",
+        "exit 1, it runs as before; then continued",
+    )
+    lab.sh(nodes[-1], "apt-mark hold prometheus")
+    try:
+        done = avadm("upgrade", "prometheus", "--to", NEWER, "--yes", timeout=TIMEOUT_S)
+    finally:
+        lab.sh(nodes[-1], "apt-mark unhold prometheus")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert packages(lab, nodes[-1])["prometheus"].startswith("2.42.")
+    assert lab.run(nodes[-1], "systemctl is-active prometheus").stdout.strip() == "active"
+    good("upgrade", "prometheus", "--to", NEWER, "--yes")
+    assert all(packages(lab, n)["prometheus"].startswith("2.53.") for n in nodes)
+    row.came = "exit 1, 2.42 ran on; continued to 2.53"
+
+
+def test_the_last_component_brings_the_site_to_the_profile(lab, needs_etcd):
+    good("upgrade", "--to", NEWER, "--yes")
+    site = load(lab.site_path).site
+    assert (site.profile, site.component_profiles) == (NEWER, {})
+    assert unchanged(lab)
+    libc = {lab.sh(n["name"], "dpkg-query -W -f '${Version}' libc6").split("-")[0] for n in lab.nodes}
+    assert libc == {"2.36"}, "no other C library came along"
