@@ -1,4 +1,4 @@
-"""The temporary settings that there are: a node without new pods, OSDs that stay in while they are down, alerts kept quiet."""
+"""The temporary settings that there are: cordoned nodes, OSDs that stay in while down, silences, ends of maintenances."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from avadm.cluster.connection import Cluster
 from avadm.cluster.setting import Setting
+from avadm.site.placement import alertmanagers
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Silence(Setting):
     """
 
     kind: ClassVar[str] = "silence"
+    blocks: ClassVar[bool] = False  # it ends by itself
     nodes: tuple[str, ...] = ()
     until: str = ""
     reason: str = ""
@@ -114,8 +116,8 @@ class Silence(Setting):
 
 
 def _amtool(cluster: Cluster, *words: str) -> str:
-    """Return what amtool prints on the first node of monitoring that answers."""
-    nodes = [n.name for n in cluster.site.with_role("prometheus")]
+    """Return what amtool prints on the first node of Alertmanager that answers."""
+    nodes = [n.name for n in alertmanagers(cluster.site)]
     return cluster.first(
         nodes, shlex.join(["timeout", "30", "amtool", *words]), "alertmanager-command", words[1]
     )
