@@ -151,9 +151,12 @@ def _steps(cluster: Cluster, operation: Operation, settings: Settings, tell: Tel
     """Run what is not done of an operation, with its settings held as long as its steps need them."""
     state, owner = cluster.state, OPERATION + operation.command
     former = next((one for one in state.begun() if one.command == operation.command), None)
-    user = f"{os.environ.get('SUDO_USER') or getpass.getuser()}@{socket.gethostname()}"
     record = former or OperationRecord(
-        operation.command, operation.verb, tuple(sorted(operation.components)), time.time(), user
+        operation.command,
+        operation.verb,
+        tuple(sorted(operation.components)),
+        time.time(),
+        current_user(),
     )
     state.keep_operation(record)
     cluster.push()
@@ -183,6 +186,11 @@ def _steps(cluster: Cluster, operation: Operation, settings: Settings, tell: Tel
             for one in left:
                 tell(f"Not undone: {one.found}")
         cluster.push()
+
+
+def current_user() -> str:
+    """Return who runs avadm, USER@HOST."""
+    return f"{os.environ.get('SUDO_USER') or getpass.getuser()}@{socket.gethostname()}"
 
 
 def _release(cluster: Cluster, settings: Settings, owner: str, ended: Sequence[Setting]) -> None:
