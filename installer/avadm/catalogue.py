@@ -492,6 +492,10 @@ CATALOGUE: dict[str, FindingType] = {
         "etcd's nodes.",
         "Have a key made for that bucket, and put it into the vault.",
     ),
+    "etcd-quorum": FindingType(
+        "etcd would lose its quorum, and Kubernetes would stop.",
+        "Take fewer members at a time, or bring those back that do not answer.",
+    ),
     "existing-key": FindingType("{file} is {fault}"),
     "file-exists": FindingType(
         "The file exists already.", "Name another file, or write over it with --force."
@@ -508,6 +512,10 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "file-unwritable": FindingType(
         "The file cannot be written.", "Correct the folder's owner or mode, or name another file."
+    ),
+    "filesystem-stops": FindingType(
+        "The file systems would have too few metadata servers, and stop.",
+        "Take fewer of their nodes at a time.",
     ),
     "filter-nodes": FindingType("A node is named that there is not.", "Correct it."),
     "filter-prometheus": FindingType(
@@ -761,6 +769,34 @@ CATALOGUE: dict[str, FindingType] = {
     "log-stores-many": FindingType(
         "Each store keeps all logs, and every node sends to each.", "Name two nodes.", severity=_WARNING
     ),
+    "maintenance-metric": FindingType(
+        "The end time of a maintenance could not be written or removed as a metric.",
+        "See whether the folder is there: `avadm apply monitoring` makes it.",
+    ),
+    "maintenance-name": FindingType(
+        "There is a maintenance of that name.",
+        "End it first (`avadm maintenance list`), or name the nodes instead of the rack.",
+    ),
+    "maintenance-part": FindingType(
+        "A maintenance ends for all of its nodes at once.",
+        "`avadm maintenance end {name}` ends it.",
+    ),
+    "maintenance-reason": FindingType(
+        "The reason is shown to people: it cannot be this.",
+        'Say in one line what is done, e.g. --reason "new memory".',
+    ),
+    "maintenance-time": FindingType(
+        "A maintenance cannot last that long or short.",
+        "Name a time such as 2h.",
+    ),
+    "maintenance-twice": FindingType(
+        "The node is in a maintenance already.",
+        "`avadm maintenance end {name}` ends it.",
+    ),
+    "maintenance-unknown": FindingType(
+        "No maintenance has that name or node.",
+        "`avadm maintenance list` shows those that are on.",
+    ),
     "mds-too-few": FindingType(
         "There are fewer metadata servers than ranks.",
         "Give the role mds to more nodes, or set `components: {{ceph: {{filesystem: null}}}}`.",
@@ -786,6 +822,10 @@ CATALOGUE: dict[str, FindingType] = {
         check="min-replicas",
     ),
     "missing-key": FindingType("The key {key!r} is missing.", "Add '{name}: …'."),
+    "mon-quorum": FindingType(
+        "The monitors would lose their quorum, and ceph would stop.",
+        "Take fewer monitors at a time, or bring those back that are not in quorum.",
+    ),
     "mount-kind": FindingType(
         "An under store is a folder of cephfs, a bucket or a folder of an HDFS, one of these.",
         "Write one of `cephfs: /FOLDER`, `s3: {{bucket, endpoint, secret}}` and `hdfs: {{namenodes, folder}}`.",
@@ -971,6 +1011,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Give them roles, or leave it so.",
         severity=_WARNING,
     ),
+    "not-back": FindingType(
+        "The node does not answer: its maintenance cannot end well.",
+        "Bring it back. If it is lost, its data are copied to other nodes once the maintenance is ended.",
+    ),
     "not-dead": FindingType(
         "The node lives; --dead is for one that never comes back.",
         "Leave --dead out, or switch the node off for good.",
@@ -1125,6 +1169,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Delete or move them.",
     ),
     "pointer-unwritable": FindingType("The default site cannot be saved."),
+    "pools-stop": FindingType(
+        "Pools would stop if these OSDs were down.",
+        "See `ceph health detail`; take fewer hosts at a time, or wait until all placement groups are clean.",
+    ),
     "port-clash": FindingType("Two programs would listen on one port of {node}.", "{remedy}"),
     "ports": FindingType(
         "Port {port} is taken by another program.",
@@ -1362,6 +1410,10 @@ CATALOGUE: dict[str, FindingType] = {
         "The shares of file system, pools and object store come to more than the whole.",
         "Lower filesystem.share, object_store.share or a pool's share.",
     ),
+    "single-master": FindingType(
+        "Kubernetes would have no master.",
+        "Accept it while nothing has to change in Kubernetes: running pods stay.",
+    ),
     "site-locked": FindingType(
         "`avadm {value}` is running on this site already.",
         "Wait for it (`avadm runs show latest`), or stop it with ctrl-C where it runs.",
@@ -1441,6 +1493,10 @@ CATALOGUE: dict[str, FindingType] = {
     "unknown-phase": FindingType("There is no phase {name!r}.{guess}", "Name one of these, or none for all."),
     "unknown-profile": FindingType("There is no profile {name!r}.", "{remedy}"),
     "unknown-profile-profile": FindingType("There is no profile {name!r}.", check="unknown-profile"),
+    "unknown-rack": FindingType(
+        "No node is in this rack.",
+        "Name a rack of the site file, or nodes.",
+    ),
     "unknown-run": FindingType("No run, or more than one, has the id {name!r}.", "See `avadm runs list`."),
     "unknown-run-none": FindingType(
         "There is no run yet.", "Start one with `avadm apply`.", check="unknown-run"
@@ -1555,6 +1611,10 @@ CATALOGUE: dict[str, FindingType] = {
         "No node holds this address: no node has the role {role}.",
         "Give a node the role {role}, or remove {key}.",
         severity=_WARNING,
+    ),
+    "virtual-address-lost": FindingType(
+        "No node would hold a virtual address.",
+        "Take one of its nodes at a time.",
     ),
     "vm-boot": FindingType(
         "The virtual machine does not answer over ssh.", "Read its console's log and qemu.log beside it."

@@ -279,7 +279,9 @@ def test_a_distribution_of_its_own_declares_all_that_it_imports_in_the_checkouts
 def sources(package: str) -> list[Path]:
     """Return a package's files that avadm's environment runs."""
     found = [f for top in ("installer", "validation") for f in (ROOT / top / package).rglob("*.py")]
-    return [f for f in found if not set(NODES_PYTHON) & set(f.parts)]
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    left_out = {f for pattern in wheel["exclude"] for f in ROOT.glob(pattern)}
+    return [f for f in found if f not in left_out and not set(NODES_PYTHON) & set(f.parts)]
 
 
 def test_a_production_controller_gets_no_development_tools():

@@ -189,6 +189,7 @@ class Snapshot(_Data):
         asked: parts that were asked for; checks of other parts are left out.
         nodes: node name to what it reported, of the nodes that were asked.
         ledger: phase name to its state, as `avadm status` has it; None where it could not be read.
+        operations: operations, maintenances and leftovers, as `avadm status` has them; None where they could not be read.
     """
 
     format: int = FORMAT
@@ -199,6 +200,7 @@ class Snapshot(_Data):
     asked: tuple[str, ...] = ()
     nodes: dict[str, NodeFacts]
     ledger: dict[str, str] | None = None
+    operations: dict[str, list[dict[str, Any]]] | None = None
 
     def part(self, node: str, name: str) -> Any:
         """Return what a node's part returned; None where there is nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from avadm.engine.session import Session
 from avadm.engine.status import advice
 from avadm.engine.status import status as read_status
 from avadm.inventory.desired import Desired
+from avadm.operations.overview import overview as read_operations
 from avadm.quantity import quantity
 from avadm.state.lock.nodes import LockNodes, LockReplies
 from avadm.state.lock.owner import named
@@ -33,7 +35,7 @@ _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "ye
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
 def status(app: App, offline: bool, as_json: bool) -> None:
-    """Show each phase's state, who is at work, and what to do next.
+    """Show each phase's state, who is at work, what operations left, and what to do next.
 
     Reads the state, and asks the few nodes that keep the site's lock and copies of the state; `avadm plan` asks
     all nodes whether everything is still so.
@@ -47,6 +49,8 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     data = read_status(Desired.read(site_file, session.keyring), session.records, last)
     data["lock"] = {"nodes": nodes.names, "holders": list(seen.holders.values()), "silent": seen.silent}
     data["note"] = note
+    running = bool(data["running"] or seen.holders)
+    data |= read_operations(session.records.state, time.time(), running=running)
     if as_json:
         print_json(data)
         return
@@ -54,6 +58,7 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     print_table(_table(data), whole=("phase", "state", "nodes", "since"))
     _print_where(data)
     _print_lock(data["lock"], note)
+    _print_operations(data)
     if last:
         console.print(Text(f"\nLast run  {last['id']}: {last['result']}"))
     console.print(Text(f"{'' if last else chr(10)}Next      {advice(data, command_line())}"))
@@ -86,6 +91,26 @@ def _print_lock(lock: dict[str, Any], note: str) -> None:
         of = quantity(len(lock["nodes"]), "node")
         text = f"\n! No answer from {len(silent)} of {of} with the lock: {short(list(silent))}"
         console.print(Text(text, style="yellow"))
+
+
+def _print_operations(data: dict[str, Any]) -> None:
+    """Name the operations that are half done, the maintenances that are on, and settings that a command left."""
+    for one in data["operations"]:
+        text = f"\n! Half done: `{one['command']}` continues it (begun by {one['user']} at {_time(one['since'])})"
+        console.print(Text(text, style="yellow"))
+    for one in data["maintenances"]:
+        text = f"\nIn maintenance until {_time(one['until'])}: {one['name']} ({short(one['nodes'])}), by {one['user']}: "
+        late = " (overdue)" if one["overdue"] else ""
+        console.print(Text(f"{text}{one['reason']}{late}", style="red" if late else ""))
+    for one in data["leftovers"]:
+        text = (
+            f"\n! Left by `{one['owner']}`: {one['kind']} {one['target']}, set {one['age_s'] // 60} min ago"
+        )
+        console.print(Text(text, style="yellow"))
+
+
+def _time(at: float) -> str:
+    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
 
 
 def _print_where(data: dict[str, Any]) -> None:

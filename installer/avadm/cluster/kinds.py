@@ -1,4 +1,4 @@
-"""The temporary settings that there are: a node without new pods, OSDs that stay in while they are down, alerts kept quiet."""
+"""The temporary settings that there are: cordoned nodes, OSDs that stay in while down, silences, ends of maintenances."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ import shlex
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.cluster.setting import Setting
+from avadm.errors import DAMAGE, AvadmError
+from avadm.remote import access
+from avadm.remote.fleet import Result
+from avadm.site.placement import alertmanagers
+
+TEXTFILES = "/var/lib/prometheus/node-exporter"
+"""Folder whose files node_exporter exports (roles/node_exporter)."""
+END_METRIC = "avadm_maintenance_end_timestamp_seconds"
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,7 @@ class Silence(Setting):
     """
 
     kind: ClassVar[str] = "silence"
+    blocks: ClassVar[bool] = False  # it ends by itself
     nodes: tuple[str, ...] = ()
     until: str = ""
     reason: str = ""
@@ -84,8 +94,12 @@ class Silence(Setting):
     def _found(self, cluster: Cluster) -> list[str]:
         """Return the ids of ours, of all that have not ended."""
         text = _amtool(cluster, "silence", "query", "-o", "json")
-        found: list[dict[str, Any]] = json.loads(text or "[]") or []
-        return [one["id"] for one in found if str(one.get("comment", "")).split(": ")[0] == self._mark]
+        try:
+            found: list[dict[str, Any]] = json.loads(text or "[]") or []
+            return [one["id"] for one in found if str(one.get("comment", "")).split(": ")[0] == self._mark]
+        except DAMAGE as error:
+            reply = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
+            raise AvadmError.of("alertmanager-command", found=reply, words="query") from error
 
     def held(self, cluster: Cluster) -> bool:
         """Return whether it is there."""
@@ -113,9 +127,66 @@ class Silence(Setting):
             _amtool(cluster, "silence", "expire", *found)
 
 
+@dataclass(frozen=True)
+class EndMetric(Setting):
+    """The metric that has the end of a maintenance, in a node's text files; the target is ``NODE/MAINTENANCE``.
+
+    Attributes:
+        nodes: the nodes of the maintenance.
+        until: epoch seconds.
+    """
+
+    kind: ClassVar[str] = "maintenance-metric"
+    blocks: ClassVar[bool] = False  # at worst an alert about a maintenance that has ended
+    nodes: tuple[str, ...] = ()
+    until: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return f"the end time as a metric of {self._node}"
+
+    @property
+    def _node(self) -> str:
+        return self.target.partition("/")[0]
+
+    @property
+    def _maintenance(self) -> str:
+        return self.target.partition("/")[2]
+
+    @property
+    def _path(self) -> str:
+        return f"{TEXTFILES}/avadm-maintenance-{self._maintenance}.prom"
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return whether the file is there; it is ours alone, so that one of a former try counts as not set."""
+        return False
+
+    def set(self, cluster: Cluster) -> None:
+        """Write the file."""
+        labels = f'maintenance="{self._maintenance}",nodes="{" ".join(self.nodes)}"'
+        text = (
+            f"# HELP {END_METRIC} When a maintenance is to have ended.\n# TYPE {END_METRIC} gauge\n"
+            f"{END_METRIC}{{{labels}}} {self.until:.0f}\n"
+        )
+        self._done(cluster.fleet.put(self._node, text.encode(), self._path))
+
+    def unset(self, cluster: Cluster) -> None:
+        """Remove the file; a node that the site no longer has counts as done."""
+        if any(node.name == self._node for node in cluster.site.nodes):
+            self._done(cluster.fleet.run(self._node, shlex.join(["rm", "-f", "--", self._path])))
+
+    def _done(self, result: Result) -> None:
+        if result.error is not None:
+            raise AvadmError(access.finding("maintenance-metric", self._node, result.error))
+        if result.rc != 0:
+            found = (result.stderr.strip() or f"exit status {result.rc}").split("\n")[-1][:300]
+            raise AvadmError(finding("maintenance-metric", self._path, found, host=self._node))
+
+
 def _amtool(cluster: Cluster, *words: str) -> str:
-    """Return what amtool prints on the first node of monitoring that answers."""
-    nodes = [n.name for n in cluster.site.with_role("prometheus")]
+    """Return what amtool prints on the first node of Alertmanager that answers."""
+    nodes = [n.name for n in alertmanagers(cluster.site)]
     return cluster.first(
         nodes, shlex.join(["timeout", "30", "amtool", *words]), "alertmanager-command", words[1]
     )

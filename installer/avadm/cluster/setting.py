@@ -20,6 +20,8 @@ class Setting(ABC):
 
     kind: ClassVar[str]
     """Names the class in records; never renamed."""
+    blocks: ClassVar[bool] = True
+    """Whether commands are refused while it could not be undone; not where what is left of it loses nothing."""
     target: str
 
     @property

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import Cordon, Noout, Silence
+from avadm.cluster.kinds import Cordon, EndMetric, Noout, Silence
 from avadm.cluster.setting import Setting
 from avadm.errors import AvadmError
 from avadm.findings import Finding, Severity
 from avadm.state.operations import SettingRecord
 
-KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Cordon, Noout, Silence)}
+KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Cordon, EndMetric, Noout, Silence)}
 """Kind to its class, so that a record can be undone."""
 
 
@@ -69,15 +69,29 @@ class Settings:
         """Let another owner have an owner's settings: they stay after the operation that set them."""
         state = self._cluster.state
         for record in [r for r in state.settings() if r.owner == owner]:
-            state.keep_setting(replace(record, owner=heir))
+            # A command that was killed in the middle of this finds set, as if by others, what the heir has already.
+            had = state.setting(record.kind, record.target, heir)
+            before = record.before and (had is None or had.before)
+            state.keep_setting(replace(record, owner=heir, before=before))
             state.drop_setting(record)
 
     def recover(self) -> list[Finding]:
-        """Undo what operations left that were killed; what a maintenance holds stays. The site's lock must be held."""
+        """Undo what operations left that were killed; what a maintenance holds stays. The site's lock must be held.
+
+        Returns:
+            what could not be undone and must be first; the rest is shown, and tried again by the next command.
+        """
         left = [r for r in self._cluster.state.settings() if r.temporary]
         for record in left:
             self._tell(f"Undoing what an interrupted command left: {record.kind} {record.target}.")
-        return self.release(left)
+        found = self.release([r for r in left if _blocks(r)])
+        for one in self.release([r for r in left if not _blocks(r)]):
+            self._tell(f"Not undone: {one.found}")
+        return found
+
+
+def _blocks(record: SettingRecord) -> bool:
+    return record.kind not in KINDS or KINDS[record.kind].blocks
 
 
 def _heirs(records: Sequence[SettingRecord], record: SettingRecord) -> list[SettingRecord]:

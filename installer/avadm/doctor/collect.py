@@ -64,6 +64,7 @@ def collect(
         asked=tuple(p.name for p in QUESTIONS if only is None or p.name in only),
         nodes={name: NodeFacts.model_validate(data) for name, data in clean.items()},
         ledger=_phases(site_file),
+        operations=_operations(site_file, redactor or Redactor()),
     )
 
 
@@ -101,5 +102,19 @@ def _phases(site_file: SiteFile) -> dict[str, str] | None:
         desired = Desired.read(site_file, Keyring.open(site_file.path))
         data = status(desired, SiteRecords.of(site_file.path, site_file.site.name, tolerant=True))
         return {str(p["name"]): str(p["state"]) for p in data["phases"]}
+    except (AvadmError, *DAMAGE):
+        return None
+
+
+def _operations(site_file: SiteFile, redactor: Redactor) -> dict[str, list[dict[str, Any]]] | None:
+    from avadm.operations.overview import overview
+    from avadm.state.lock.controller import holder
+    from avadm.state.records import SiteRecords
+
+    try:
+        records = SiteRecords.of(site_file.path, site_file.site.name)
+        found = overview(records.state, time.time(), running=holder(records.folder) is not None)
+        # Reasons and commands are what people typed.
+        return {name: _redacted(rows, redactor) for name, rows in found.items()}
     except (AvadmError, *DAMAGE):
         return None

@@ -63,7 +63,7 @@ def refused(operation: Operation, accepted: Collection[str]) -> list[Finding]:
     for one in operation.refusals:
         if one.check in accepted:
             continue
-        may = f" `--accept {one.check}` goes on all the same." if one.check in operation.acceptable else ""
+        may = f" `--accept {one.check}` accepts it." if one.check in operation.acceptable else ""
         out.append(replace(one, remedy=one.remedy + may))
     return out
 
@@ -151,9 +151,12 @@ def _steps(cluster: Cluster, operation: Operation, settings: Settings, tell: Tel
     """Run what is not done of an operation, with its settings held as long as its steps need them."""
     state, owner = cluster.state, OPERATION + operation.command
     former = next((one for one in state.begun() if one.command == operation.command), None)
-    user = f"{os.environ.get('SUDO_USER') or getpass.getuser()}@{socket.gethostname()}"
     record = former or OperationRecord(
-        operation.command, operation.verb, tuple(sorted(operation.components)), time.time(), user
+        operation.command,
+        operation.verb,
+        tuple(sorted(operation.components)),
+        time.time(),
+        current_user(),
     )
     state.keep_operation(record)
     cluster.push()
@@ -198,6 +201,11 @@ def _do(step: Step, tell: Tell, clock: Clock) -> None:
         except AvadmError as more:
             raise AvadmError([*error.findings, *more.findings], error.exit_code) from more
         raise
+
+
+def current_user() -> str:
+    """Return who runs avadm, USER@HOST."""
+    return f"{os.environ.get('SUDO_USER') or getpass.getuser()}@{socket.gethostname()}"
 
 
 def _release(cluster: Cluster, settings: Settings, owner: str, ended: Sequence[Setting]) -> None:

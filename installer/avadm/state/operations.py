@@ -8,6 +8,8 @@ from typing import Any, Self
 
 OPERATION = "operation "
 """How owners begin whose settings end with their command."""
+MAINTENANCE = "maintenance "
+"""How owners begin whose settings a maintenance holds; the note of that name is the maintenance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,28 @@ CASES = (
     refused("stor1", "192.0.2.9", 6801, "192.0.2.9 to 6801/tcp"),
     bad("virtual-address", "mast2, mast3", "at once", put("mast3 addresses", ["10.0.0.250"])),
     bad("virtual-address", "ingress", "by none", put("comp1 addresses", ["127.0.0.1"])),
+    warn(
+        "operations",
+        "avadm upgrade ceph",
+        "half done, begun by ops@desk 5 min ago",
+        lambda d: d["operations"]["operations"].append(
+            {"command": "avadm upgrade ceph", "user": "ops@desk", "age_s": 300}
+        ),
+    ),
+    warn(
+        "operations",
+        "operation avadm x",
+        "noout stor1 is still set, for 5 min",
+        lambda d: d["operations"]["leftovers"].append(
+            {"kind": "noout", "target": "stor1", "owner": "operation avadm x", "age_s": 300}
+        ),
+    ),
+    bad(
+        "operations",
+        "comp2",
+        "overdue for 2 min, begun by ops@desk: r",
+        lambda d: d["operations"]["maintenances"][0].update(until=NOW - 120),
+    ),
     warn("ledger", "ceph", "the phase ceph has failed", lambda d: d["ledger"].update(ceph="failed")),
     warn(
         "component-profiles",

@@ -214,7 +214,17 @@ def data():
     }
     asked = [q.name for q in QUESTIONS]
     ledger = {"base": "done", "ceph": "done"}
-    return copy.deepcopy({"taken": NOW, "site": site, "asked": asked, "nodes": nodes, "ledger": ledger})
+    on = {
+        "name": "comp2",
+        "nodes": ["comp2"],
+        "reason": "r",
+        "user": "ops@desk",
+        "since": NOW - 60,
+        "until": NOW + 60,
+    }
+    operations = {"operations": [], "maintenances": [on], "leftovers": []}
+    given = {"site": site, "asked": asked, "nodes": nodes, "ledger": ledger, "operations": operations}
+    return copy.deepcopy({"taken": NOW, **given})
 
 
 def snapshot(changed=None):

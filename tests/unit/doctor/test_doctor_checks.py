@@ -90,7 +90,7 @@ def test_a_second_witness_answers_for_the_first():
 def test_parts_that_were_not_asked_for_are_not_reported():
     changed = data() | {"asked": ["memory"]}
     found = {r.check for r in flat(run(snapshot(changed), CHECKS))}
-    assert found == {"memory", "node-reached", "node-clock", "ledger", "component-profiles"}
+    assert found == {"memory", "node-reached", "node-clock", "ledger", "component-profiles", "operations"}
 
 
 @pytest.mark.parametrize("part", ["etcd", "kubernetes"])

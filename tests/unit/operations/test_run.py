@@ -211,6 +211,30 @@ def test_settings_that_are_kept_are_handed_over_when_all_went_well(bench, flags)
     assert bench.cluster.state.notes() == {"m": {"a": 1}}
 
 
+def test_a_kill_while_settings_are_handed_over_leaves_none_that_nothing_undoes(bench, flags):
+    state = bench.cluster.state
+    state.keep_setting(SettingRecord("flag", "x", "maintenance m", 0.0))
+    state.keep_setting(SettingRecord("flag", "y", "maintenance m", 0.0, before=True))
+    flags |= {"x", "y"}
+    bench.run(bench.step("one", settings=(Flag("x"), Flag("y"))), keeps="maintenance m")
+    settings = Settings(bench.cluster, bench.lines.append)
+    assert settings.release(state.settings()) == []
+    assert flags == {"y"}
+
+
+def test_what_may_wait_to_be_undone_keeps_no_command_from_beginning(bench, flags, monkeypatch):
+    state = bench.cluster.state
+    state.keep_setting(SettingRecord("flag", "x", "operation avadm other", 0.0))
+    flags.add("x")
+    Flag.broken.add("x")
+    settings = Settings(bench.cluster, bench.lines.append)
+    assert [f.check for f in settings.recover()] == ["setting-left"]
+    monkeypatch.setattr(Flag, "blocks", False)
+    assert settings.recover() == []
+    assert [r.target for r in state.settings()] == ["x"]
+    assert any("Not undone" in line for line in bench.lines)
+
+
 def test_a_gate_without_progress_ends_with_what_holds_it(bench):
     looks = iter([Progress("5 left", 5), Progress("4 left", 4)] + [Progress("3 left", 3)] * 1000)
     gate = Gate("none is left", lambda: next(looks), patience=60, every=10)

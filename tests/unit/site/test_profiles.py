@@ -82,7 +82,7 @@ def test_debian_12_is_a_site_with_the_kernels_own_clients_and_the_lab_is_not() -
 
 def test_what_all_profiles_share_stands_once_and_is_no_profile() -> None:
     """Each may say it otherwise; what none does, and all have, is nowhere but in the common file."""
-    assert profile.names() == ["debian-12", "lab-bookworm", "lab-bullseye", "stated"]
+    assert "_common" not in profile.names()
     with pytest.raises(AvadmError):
         profile.load("_common")
     files = {p.stem: yaml.safe_load(p.read_text()) for p in PROFILES.glob("*.yml")}

@@ -94,6 +94,24 @@ def _component_profiles(s: Snapshot) -> Iterator[Finding]:
         yield warn(f"it has the profile {name}, the site another one", component)
 
 
+def _operations(s: Snapshot) -> Iterator[Finding]:
+    if s.operations is None:
+        yield unknown("the state of avadm cannot be read")
+        return
+    for one in s.operations["operations"]:
+        words = f"half done, begun by {one['user']} {one['age_s'] // 60} min ago"
+        yield warn(words, one["command"], f"`{one['command']}` continues it.")
+    for one in s.operations["leftovers"]:
+        yield warn(f"{one['kind']} {one['target']} is still set, for {one['age_s'] // 60} min", one["owner"])
+    for one in s.operations["maintenances"]:
+        if s.taken >= one["until"]:
+            minutes = (s.taken - one["until"]) // 60
+            remedy = f"`avadm maintenance end {one['name']}` once its nodes are back."
+            yield bad(
+                f"overdue for {minutes:.0f} min, begun by {one['user']}: {one['reason']}", one["name"], remedy
+            )
+
+
 _check = partial(Check, topic="services")
 
 
@@ -128,6 +146,15 @@ CHECKS = (
         "VRRP packets (protocol 112).",
         requirement="I11",
         good="each virtual address has one holder",
+    ),
+    _check(
+        "operations",
+        "an operation that is half done, a setting that a command left, a maintenance that is overdue",
+        (),
+        _operations,
+        scope="all",
+        remedy="The next command that changes the site undoes it; `avadm status` lists what is left.",
+        good="no operation left anything",
     ),
     _check(
         "ledger",
