@@ -17,8 +17,8 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress import first_line
 from avadm.cli.tables import print_table
-from avadm.drift.detection import detect_drift, is_current, restrict, unasked
-from avadm.drift.report import DriftReport, summarize, warned
+from avadm.drift.detection import detect_drift, is_current, unasked
+from avadm.drift.report import DriftReport, restrict, summarize, warned
 from avadm.drift.saved_plan import keep
 from avadm.engine.session import Session, artifacts_missing, schedule
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError

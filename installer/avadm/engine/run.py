@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 
 from avadm import paths
 from avadm.drift.collector import Collector, record
-from avadm.drift.detection import detect_drift, is_current, restrict, skipped_hosts
-from avadm.drift.report import DriftReport, summarize, warned
+from avadm.drift.detection import detect_drift, is_current
+from avadm.drift.report import Reports, announced, remaining, warned
 from avadm.drift.saved_plan import keep, refuse_other
 from avadm.engine.apply import Engine, Job
 from avadm.engine.peers import PeersFirst, Telling
@@ -23,14 +23,12 @@ from avadm.inventory.desired import Desired
 from avadm.inventory.render import Inventory
 from avadm.inventory.vault_guard import marks
 from avadm.inventory.vault_guard import refuse_other as refuse_other_vault
-from avadm.plan.graph import ScheduledPhase, make_plan
+from avadm.plan.graph import ScheduledPhase, subset
 from avadm.quantity import quantity
 from avadm.remote.ansible import AnsibleRunner, PlaybookRunner
-from avadm.remote.events import Event, Kind
 from avadm.remote.fleet import Fleet
 from avadm.remote.redact import Redactor
 from avadm.site.load import SiteFile
-from avadm.site.model import Site
 from avadm.state import bootstrap_marks
 from avadm.state import summary as summaries
 from avadm.state.lock.nodes import LockNodes
@@ -39,9 +37,6 @@ from avadm.state.prune import prune
 from avadm.state.run_folder import RunFolder, discard
 from avadm.state.site_state import state_folder
 from avadm.state.summary import RunSummary
-
-Reports = Mapping[str, DriftReport]
-"""Phase to what is known of its drift."""
 
 
 def make_runner(redactor: Redactor) -> PlaybookRunner:
@@ -95,15 +90,14 @@ def _requested(
     Raises:
         AvadmError: unknown phases, nothing takes part, or a plan made now would differ from the kept one.
     """
-    site, state = session.site_file.site, session.records.state
-    steps = schedule(site, state, request.phases, request.limit)
+    state = session.records.state
+    steps = schedule(session.site_file.site, state, request.phases, request.limit)
     if not (request.resume or request.kept):
         return steps, None, None
     before = Desired.read(session.site_file, session.keyring)
     reports: Reports | None = None
     if request.resume:
-        left = [s.name for s in steps if not is_current(before, state, s)]
-        steps = make_plan(site, left, limit=request.limit) if left else []
+        steps = subset(steps, [s.name for s in steps if not is_current(before, state, s)])
     if request.kept:
         kept, path = request.kept
         reports = detect_drift(before, session.records, session.fleet, steps)
@@ -143,7 +137,7 @@ def execute(
             reports = {} if again else detect_drift(desired, session.records, session.fleet, steps)
         for text in warned(reports):
             notes(text)
-        plan = _plan(site, steps, reports, request.limit)
+        plan = remaining(steps, reports)
         refuse_missing(site, plan)
         folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
         job = _job(session, desired, inventory, plan, folder, request, notes)
@@ -154,7 +148,7 @@ def execute(
             canceled = False
             try:
                 with shown:
-                    for event in announced(reports, steps):
+                    for event in announced(steps, reports):
                         recorder(event)
                     Engine(job, runner, session.records.state, recorder).run()
             except KeyboardInterrupt:
@@ -188,15 +182,6 @@ def _make_desired(session: Session, before: Desired | None, check: bool) -> Desi
     return desired
 
 
-def _plan(
-    site: Site, steps: Sequence[ScheduledPhase], reports: Reports, limit: Sequence[str]
-) -> list[ScheduledPhase]:
-    """Return what of the steps is not proven unchanged, each on the nodes that need it."""
-    left = [s.name for s in steps if s.name not in reports or not reports[s.name].proven]
-    planned = make_plan(site, left, limit=limit) if left else []
-    return [restrict(step, reports.get(step.name)) for step in planned]
-
-
 def _job(
     session: Session,
     desired: Desired,
@@ -228,26 +213,6 @@ def _job(
         forks=request.forks,
         check=request.check,
     )
-
-
-def announced(reports: Reports, steps: Sequence[ScheduledPhase]) -> Iterator[Event]:
-    """Yield the lines shown for each step before anything runs."""
-    for step in steps:
-        verdict = reports.get(step.name)
-        if verdict is None:
-            continue
-        if verdict.proven:
-            yield Event(time.time(), step.name, Kind.UNCHANGED, message=verdict.text, hosts=step.hosts)
-            continue
-        others = len(skipped_hosts(step, verdict.reasons))
-        lines = (
-            summarize(verdict.reasons) if others or any(r.state != "pending" for r in verdict.reasons) else []
-        )
-        if others:
-            are = "other node is" if others == 1 else "other nodes are"
-            lines.append(f"only there: {others} {are} proven unchanged")
-        for line in lines:
-            yield Event(time.time(), step.name, Kind.BECAUSE, message=line)
 
 
 def _summary(
