@@ -19,7 +19,7 @@ from avadm.cli.progress import first_line
 from avadm.cli.tables import print_table
 from avadm.drift.detection import detect_drift, is_current, unasked
 from avadm.drift.report import DriftReport, restrict, summarize, warned
-from avadm.drift.saved_plan import keep
+from avadm.drift.saved_plan import SavedPlan
 from avadm.engine.session import Session, artifacts_missing, schedule
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity
@@ -121,7 +121,7 @@ def plan(
     if deep and lacking:
         raise AvadmError([one.finding() for one in lacking])
     if out:
-        keep(desired, phases, limited, steps, verdicts).save(out)
+        SavedPlan.of(desired, phases, limited, steps, verdicts).save(out)
     unstable = [_unstable(out)] if lacking and out else []
     rows = [_row(s, verdicts[s.name], is_current(desired, state, s)) for s in steps]
     command = command_line("apply", *phases, *(["--limit", limit] if limit else []))

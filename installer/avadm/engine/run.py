@@ -11,7 +11,7 @@ from avadm import paths
 from avadm.drift.collector import Collector, record
 from avadm.drift.detection import detect_drift, is_current
 from avadm.drift.report import Reports, announced, remaining, warned
-from avadm.drift.saved_plan import keep, refuse_other
+from avadm.drift.saved_plan import SavedPlan
 from avadm.engine.apply import Engine, Job
 from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.recorder import Recorder
@@ -101,7 +101,7 @@ def _requested(
     if request.kept:
         kept, path = request.kept
         reports = detect_drift(before, session.records, session.fleet, steps)
-        refuse_other(kept, keep(before, kept.asked, kept.limit, steps, reports), path)
+        kept.refuse_changes(SavedPlan.of(before, kept.asked, kept.limit, steps, reports), path)
     return steps, before, reports
 
 
