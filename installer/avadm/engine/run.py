@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from avadm import paths
+from avadm.checks.versions import check as check_versions
 from avadm.drift.collector import Collector, record
 from avadm.drift.detection import detect_drift, is_current
 from avadm.drift.report import Reports, announced, remaining, warned
@@ -16,8 +17,9 @@ from avadm.engine.apply import Engine, Job
 from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.recorder import Recorder
 from avadm.engine.request import Notes, Request, Show
-from avadm.engine.session import Session, refuse_missing, schedule, versions_hook
+from avadm.engine.session import Session, refuse_missing, schedule
 from avadm.engine.summary import Summary
+from avadm.findings import Finding
 from avadm.inventory import render
 from avadm.inventory.desired import Desired
 from avadm.inventory.render import Inventory
@@ -25,7 +27,7 @@ from avadm.inventory.vault_guard import marks
 from avadm.inventory.vault_guard import refuse_other as refuse_other_vault
 from avadm.plan.graph import ScheduledPhase, subset
 from avadm.quantity import quantity
-from avadm.remote.ansible import AnsibleRunner, PlaybookRunner
+from avadm.remote.ansible import AnsibleRunner
 from avadm.remote.fleet import Fleet
 from avadm.remote.redact import Redactor
 from avadm.site.load import SiteFile
@@ -37,11 +39,6 @@ from avadm.state.prune import prune
 from avadm.state.run_folder import RunFolder, discard
 from avadm.state.site_state import state_folder
 from avadm.state.summary import RunSummary
-
-
-def make_runner(redactor: Redactor) -> PlaybookRunner:
-    """Return the adapter that runs playbooks; tests put a fake in its place."""
-    return AnsibleRunner(redactor)
 
 
 def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, show: Show) -> RunSummary:
@@ -142,7 +139,7 @@ def execute(
         folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
         job = _job(session, desired, inventory, plan, folder, request, notes)
         peers = Telling.of(desired, session.records.snapshots, session.fleet, steps, reports)
-        runner = PeersFirst(make_runner(Redactor(desired.vault.values())), peers)
+        runner = PeersFirst(AnsibleRunner(Redactor(desired.vault.values())), peers)
         shown = show(site, steps)
         with Recorder(folder, shown) as recorder, notes.logged(recorder):
             canceled = False
@@ -195,6 +192,9 @@ def _job(
     snapshots, vault = session.records.snapshots, desired.vault
     collector = Collector(session.site_file, session.fleet, snapshots.salt)
 
+    def versions(phase: str, nodes: Sequence[str]) -> list[Finding]:
+        return check_versions(session.site_file, session.fleet, phase, nodes)
+
     def settled(phase: str, managed: Mapping[str, Sequence[str]]) -> None:
         for node, why in record(collector, snapshots, phase, folder.id, managed).items():
             notes.to_log(f"What {phase} left on {node} could not be asked, so it will run again: {why}")
@@ -208,7 +208,7 @@ def _job(
         run=folder.id,
         digest=lambda step, host: desired.digests.host(step.phase, host),
         vault=(vault.path, vault.password_file) if vault.path.exists() else None,
-        versions=versions_hook(session.site_file, session.fleet),
+        versions=versions,
         settled=settled,
         forks=request.forks,
         check=request.check,
