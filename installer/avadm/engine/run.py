@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from avadm import paths
+from avadm.artifacts.requirements import refuse_missing
 from avadm.checks.versions import check as check_versions
 from avadm.drift.collector import Collector, record
 from avadm.drift.detection import detect_drift, is_current
@@ -17,7 +18,7 @@ from avadm.engine.apply import Engine, Job
 from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.recorder import Recorder
 from avadm.engine.request import Notes, Request, Show
-from avadm.engine.session import Session, refuse_missing, schedule
+from avadm.engine.session import Session, schedule
 from avadm.engine.summary import Summary
 from avadm.findings import Finding
 from avadm.inventory import render
@@ -135,7 +136,7 @@ def execute(
         for text in warned(reports):
             notes(text)
         plan = remaining(steps, reports)
-        refuse_missing(site, plan)
+        refuse_missing(site, [step.phase for step in plan])
         folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
         job = _job(session, desired, inventory, plan, folder, request, notes)
         peers = Telling.of(desired, session.records.snapshots, session.fleet, steps, reports)
