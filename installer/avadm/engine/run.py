@@ -25,7 +25,6 @@ from avadm.inventory import render
 from avadm.inventory.desired import Desired
 from avadm.inventory.render import Inventory
 from avadm.inventory.vault_guard import marks
-from avadm.inventory.vault_guard import refuse_other as refuse_other_vault
 from avadm.plan.graph import ScheduledPhase, subset
 from avadm.quantity import quantity
 from avadm.remote.ansible import AnsibleRunner
@@ -140,7 +139,7 @@ def execute(
         folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
         job = _job(session, desired, inventory, plan, folder, request, notes)
         peers = Telling.of(desired, session.records.snapshots, session.fleet, steps, reports)
-        runner = PeersFirst(AnsibleRunner(Redactor(desired.vault.values())), peers)
+        runner = PeersFirst(AnsibleRunner(Redactor(desired.keyring.vault.values())), peers)
         shown = show(site, steps)
         with Recorder(folder, shown) as recorder, notes.logged(recorder):
             canceled = False
@@ -171,9 +170,7 @@ def _run_folder(verb: str) -> Iterator[RunFolder]:
 def _make_desired(session: Session, before: Desired | None, check: bool) -> Desired:
     """Return what a site is to be, with all its secrets and certificates, which are made where they are missing."""
     state = session.records.state
-    # First, as another site's vault would be filled up and certificates signed with it.
-    refuse_other_vault(session.keyring.vault, state.bootstrapped("vault"))
-    desired = Desired.make(session.site_file, session.keyring, before)
+    desired = Desired.make(session.site_file, session.keyring, state.bootstrapped("vault"), before)
     if not check:
         for name, mark in marks(desired.secrets or {}).items():
             state.found("vault", name, mark)
@@ -190,7 +187,7 @@ def _job(
     notes: Notes,
 ) -> Job:
     """Return what the engine needs to run a plan, and to record what each phase leaves."""
-    snapshots, vault = session.records.snapshots, desired.vault
+    snapshots, vault = session.records.snapshots, desired.keyring.vault
     collector = Collector(session.site_file, session.fleet, snapshots.salt)
 
     def versions(phase: str, nodes: Sequence[str]) -> list[Finding]:
