@@ -203,7 +203,8 @@ def inside(folder: Path, phases: Sequence[str], grown: int, room: int) -> dict[s
 
 def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[str, Any]:
     """Apply a site over the hollow nodes; ``again``: only what the state says is not done with the inputs of now."""
-    from avadm.drift.detection import restrict, unasked
+    from avadm.drift.detection import unasked
+    from avadm.drift.report import remaining
     from avadm.engine.apply import Engine, Job
     from avadm.engine.peers import PeersFirst, Telling
     from avadm.engine.recorder import Recorder
@@ -228,13 +229,13 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     desired = Desired.make(site_file, Keyring.open(site_file.path))
     rendered = write(desired, run.inventory, bootstrap_marks.variables(records.state, site))
     started = _cpu() - cpu
-    vault = desired.vault
+    vault = desired.keyring.vault
     steps = schedule(site, records.state, phases)
     verdicts = unasked(desired, records.state, steps) if again else {}
     fleet = SshFleet(site_file)
     telling = Telling.of(desired, records.snapshots, fleet, steps, verdicts)
     if again:
-        steps = [restrict(step, verdicts[step.name]) for step in steps if not verdicts[step.name].proven]
+        steps = remaining(steps, verdicts)
     job = Job(
         steps=steps,
         home=home(),

@@ -13,6 +13,7 @@ from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm.catalogue import finding
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
+from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.site.model import Site
 
@@ -78,3 +79,9 @@ def missing(
         for artifact, state in states
         if state in (ArtifactState.ABSENT, ArtifactState.DAMAGED)
     ]
+
+
+def refuse_missing(site: Site, phases: Iterable[Phase]) -> None:
+    """Raise AvadmError with each artifact that phases install and the cache has not, or not whole."""
+    if lacking := missing(site, phases):
+        raise AvadmError([one.finding() for one in lacking])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from avadm.catalogue import finding
@@ -40,38 +40,36 @@ def _asked(site: Site, node: Node) -> list[Program]:
 
 
 def collect(
-    site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = None, phase: str | None = None
+    site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node], phase: str | None = None
 ) -> dict[str, Any]:
-    """Ask every node for its versions, in one round trip, all nodes at once; with a phase for those of its parts alone.
+    """Ask nodes for their versions, in one round trip, all nodes at once; with a phase for those of its parts alone.
 
     Returns:
         ``{"nodes": {NAME: {"ceph_installed", "ceph_daemons", "services", "stale", "kernel"}},
-        "ceph_versions": what `ceph versions` says or None, "components": {COMPONENT: [versions]},
-        "unreachable": {NAME: reason}}``; "components" is what a report shows.
+        "ceph_versions": what `ceph versions` says or None, "unreachable": {NAME: reason}}``.
     """
     site = site_file.site
-    chosen = list(site.nodes if nodes is None else nodes)
-    witness = next((n.name for n in chosen if "mon" in n.roles), None)
+    witness = next((n.name for n in nodes if "mon" in n.roles), None)
 
     def asked(name: str) -> bool:
         return phase is None or name in PARTS[phase]
 
     patience = 0.0 if phase is None else PATIENCE
-    ceph = asked("ceph")
+    ceph, guarded = asked("ceph"), asked_with(site, site_file.profile)
 
     def params(node: Node) -> dict[str, Any]:
         programs = [p for p in _asked(site, node) if asked(p.name)]
         return {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {p.name: p.metrics for p in programs if p.metrics},
-            "guarded": asked_with(site, site_file.profile),
+            "guarded": guarded,
             "commands": {p.name: p.command for p in programs if p.command},
             "ceph": ceph,
             "cluster": ceph and node.name == witness,
             "patience": patience,
         }
 
-    given = {node.name: params(node) for node in chosen}
+    given = {node.name: params(node) for node in nodes}
     python, timeout = site_file.profile.python, TIMEOUT + patience
     answers = ask(fleet, python, versions.ask, given, read=mapping, timeout=timeout)
     facts = {name: answer.value for name, answer in answers.items() if answer.value is not None}
@@ -79,7 +77,6 @@ def collect(
     return {
         "nodes": facts,
         "ceph_versions": next((c for c in cluster if c), None),
-        "components": _components(facts),
         "unreachable": {name: answer.why for name, answer in answers.items() if answer.value is None},
     }
 
@@ -104,7 +101,7 @@ def running(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node], program: s
 
 
 def check(
-    site_file: SiteFile, fleet: Fleet, phase: str | None = None, nodes: Sequence[Node] | None = None
+    site_file: SiteFile, fleet: Fleet, phase: str | None = None, names: Collection[str] | None = None
 ) -> list[Finding]:
     """Compare what runs with the profile, and each node's ceph with the cluster's.
 
@@ -113,13 +110,13 @@ def check(
         fleet: how to reach its nodes.
         phase: the phase that has just ended: what it installs is judged, and must run now; None judges
             everything that runs.
-        nodes: the nodes to ask; all where None.
+        names: the nodes to ask; all where None.
     """
     if phase is not None and not PARTS[phase]:
         return []
-    chosen = list(site_file.site.nodes if nodes is None else nodes)
-    collected = collect(site_file, fleet, chosen, phase)
-    return judge(site_file.site, site_file.profile.versions, collected, chosen, phase)
+    nodes = [n for n in site_file.site.nodes if names is None or n.name in names]
+    collected = collect(site_file, fleet, nodes, phase)
+    return judge(site_file.site, site_file.profile.versions, collected, nodes, phase)
 
 
 def judge(
@@ -181,16 +178,6 @@ def _running(fact: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "ceph", f"ceph {name}", version
     if fact["ceph_installed"]:
         yield "ceph", "installed ceph", fact["ceph_installed"]
-
-
-def _components(facts: dict[str, Any]) -> dict[str, list[str]]:
-    """Return component to the versions that were seen anywhere."""
-    seen: dict[str, set[str]] = {}
-    for fact in facts.values():
-        for component, _, version in _running(fact):
-            seen.setdefault(component, set()).add(version)
-        seen.setdefault("kernel", set()).add(fact["kernel"])
-    return {name: sorted(versions) for name, versions in sorted(seen.items())}
 
 
 def _wrong(node: Node, fact: dict[str, Any], wanted: dict[str, str]) -> list[Finding]:

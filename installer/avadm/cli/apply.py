@@ -16,7 +16,7 @@ from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.progress import displays, printed_notes
 from avadm.cli.summary_text import print_summary
-from avadm.drift.saved_plan import load
+from avadm.drift.saved_plan import SavedPlan
 from avadm.engine.request import Request
 from avadm.engine.run import apply as run
 from avadm.errors import EXIT
@@ -111,7 +111,7 @@ def apply(
             "--plan excludes PHASE, --limit, --resume, --replace, --force and --dry-run: the plan contains them."
         )
     site_file = app.site_file()
-    kept = load(planned, site_file.site.name) if planned else None
+    kept = SavedPlan.load(planned, site_file.site.name) if planned else None
     limited = kept.limit if kept else selected(site_file.site, limit)
     phases = tuple(kept.asked) if kept else phases
     select(phases)

@@ -11,16 +11,17 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from avadm.artifacts import requirements
 from avadm.artifacts.requirements import Missing
 from avadm.catalogue import finding
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress import first_line
 from avadm.cli.tables import print_table
-from avadm.drift.detection import detect_drift, is_current, restrict, unasked
-from avadm.drift.report import DriftReport, summarize, warned
-from avadm.drift.saved_plan import keep
-from avadm.engine.session import Session, artifacts_missing, schedule
+from avadm.drift.detection import detect_drift, is_current, unasked
+from avadm.drift.report import DriftReport, restrict, summarize, warned
+from avadm.drift.saved_plan import SavedPlan
+from avadm.engine.session import Session, schedule
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity
 from avadm.inventory.desired import Desired
@@ -117,11 +118,13 @@ def plan(
         if offline
         else detect_drift(desired, session.records, session.fleet, steps)
     )
-    lacking = artifacts_missing(site_file.site, [s for s in steps if not verdicts[s.name].proven])
+    # By the cache's own records: a plan reads no artifact whole.
+    phases_to_run = [s.phase for s in steps if not verdicts[s.name].proven]
+    lacking = requirements.missing(site_file.site, phases_to_run, deep=False)
     if deep and lacking:
         raise AvadmError([one.finding() for one in lacking])
     if out:
-        keep(desired, phases, limited, steps, verdicts).save(out)
+        SavedPlan.of(desired, phases, limited, steps, verdicts).save(out)
     unstable = [_unstable(out)] if lacking and out else []
     rows = [_row(s, verdicts[s.name], is_current(desired, state, s)) for s in steps]
     command = command_line("apply", *phases, *(["--limit", limit] if limit else []))

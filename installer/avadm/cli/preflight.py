@@ -83,9 +83,9 @@ def _versions(app: App, site_file: SiteFile, nodes: list[Node], _: object) -> Re
     from avadm.checks.versions import check
 
     begun = time.monotonic()
-    found = {"versions": check(site_file, app.fleet(), nodes=nodes)}
-    titles = {"versions": "what runs is the profile's version"}
     names = [n.name for n in nodes]
+    found = {"versions": check(site_file, app.fleet(), names=names)}
+    titles = {"versions": "what runs is the profile's version"}
     return Report(site_file.site.name, names, titles, found, seconds=time.monotonic() - begun)
 
 

@@ -281,7 +281,6 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     """Write the Ansible inventory, for ansible-playbook by hand."""
     from avadm.inventory.desired import Desired, Keyring
     from avadm.inventory.render import write
-    from avadm.inventory.vault_guard import refuse_other
     from avadm.site.load import DRAFT, load
     from avadm.state.bootstrap_marks import variables
     from avadm.state.site_state import SiteState
@@ -289,8 +288,8 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     site_file = load(file or app.resolved_site, DRAFT)
     site_state = SiteState.of(site_file.path, site_file.site.name)
     keyring = Keyring.open(site_file.path)
-    refuse_other(keyring.vault, site_state.bootstrapped("vault"))
-    rendered = write(Desired.make(site_file, keyring), folder, variables(site_state, site_file.site))
+    desired = Desired.make(site_file, keyring, site_state.bootstrapped("vault"))
+    rendered = write(desired, folder, variables(site_state, site_file.site))
     if as_json:
         print_json(
             {

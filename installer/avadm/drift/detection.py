@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from avadm.drift.collector import Answers, Collector
-from avadm.drift.report import PEERS, DriftReport, Reason
+from avadm.drift.report import PEERS, DriftReport, Reason, skipped_hosts
 from avadm.inventory.desired import Desired
 from avadm.inventory.digest import only_peers_changed, same
 from avadm.plan.graph import ScheduledPhase
@@ -25,11 +24,7 @@ BUT_FOR = "healthy but for "
 
 def is_current(desired: Desired, state: SiteState, step: ScheduledPhase) -> bool:
     """Whether a step is done on all its hosts with the desired inputs."""
-    return all(
-        (e := state.entry(step.name, host)).state is PhaseState.DONE
-        and same(e.digest, desired.digests.host(step.phase, host))
-        for host in step.hosts
-    )
+    return not by_state(desired, state, step)
 
 
 def by_state(desired: Desired, state: SiteState, step: ScheduledPhase) -> list[Reason]:
@@ -95,32 +90,6 @@ def detect_drift(
             tuple(reasons[step.name]), dict(counts), len(step.hosts), tuple(warnings)
         )
     return out
-
-
-def skipped_hosts(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:
-    """Return the hosts of a step that need not run for the reasons that are known: all or none but where each is done apart."""
-    for_what = {r.host for r in reasons}
-    if for_what and (not step.phase.apart or WHOLE in for_what):
-        return ()
-    return tuple(host for host in step.hosts if host not in for_what)
-
-
-def peer_only_hosts(step: ScheduledPhase, verdict: DriftReport | None) -> tuple[str, ...]:
-    """Return the hosts of which only the peers changed: all else of the step is in sync."""
-    if verdict is None or any(r.host == WHOLE for r in verdict.reasons):
-        return ()
-    states: dict[str, set[str]] = {}
-    for reason in verdict.reasons:
-        states.setdefault(reason.host, set()).add(reason.state)
-    return tuple(host for host in step.hosts if states.get(host) == {PEERS})
-
-
-def restrict(step: ScheduledPhase, verdict: DriftReport | None) -> ScheduledPhase:
-    """Return a step without the hosts that are proven unchanged; one that is proven altogether runs on none."""
-    proven = skipped_hosts(step, verdict.reasons) if verdict else ()
-    if not proven:
-        return step
-    return replace(step, hosts=tuple(host for host in step.hosts if host not in proven), proven=proven)
 
 
 def _to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:

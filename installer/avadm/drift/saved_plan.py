@@ -16,7 +16,7 @@ from avadm.errors import AvadmError
 from avadm.state.run_folder import write_atomic
 
 if TYPE_CHECKING:
-    from avadm.drift.report import DriftReport
+    from avadm.drift.report import Reports
     from avadm.inventory.desired import Desired
     from avadm.plan.graph import ScheduledPhase
 
@@ -74,6 +74,69 @@ class SavedPlan(_Data):
     limit: list[str]
     phases: list[PlannedPhase]
 
+    @classmethod
+    def of(
+        cls,
+        desired: Desired,
+        asked: Sequence[str],
+        limit: Sequence[str],
+        steps: Sequence[ScheduledPhase],
+        reports: Reports,
+    ) -> SavedPlan:
+        """Return the plan that is made now, to be kept."""
+        phases = [
+            PlannedPhase(
+                name=step.name,
+                inputs={host: desired.digests.host(step.phase, host) for host in step.hosts},
+                run=not reports[step.name].proven,
+                reasons=[
+                    Why(host=r.host, state=r.state, item=r.item, recorded=r.recorded, found=r.found)
+                    for r in reports[step.name].reasons
+                ],
+            )
+            for step in steps
+        ]
+        return cls(
+            avadm=__version__,
+            site=desired.site_file.site.name,
+            made=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            asked=list(asked),
+            limit=list(limit),
+            phases=phases,
+        )
+
+    @classmethod
+    def load(cls, path: Path, site: str) -> SavedPlan:
+        """Return the plan of a file.
+
+        Raises:
+            AvadmError: it is no plan, or one of another site, release or format.
+        """
+        wanted = "a file that `avadm plan --out` wrote"
+        try:
+            plan = cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            found = getattr(error, "strerror", None) or str(error)
+            raise AvadmError.of(
+                "plan-unreadable", where=str(path), found=found, wanted=wanted, remedy=AGAIN
+            ) from error
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            found = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
+            raise AvadmError.of(
+                "plan-unreadable-format", where=str(path), found=found, wanted=wanted, remedy=AGAIN
+            ) from error
+        for what, found, now in (
+            ("format", str(plan.version), "1"),
+            ("release of avadm", plan.avadm, __version__),
+            ("site", plan.site, site),
+        ):
+            if found != now:
+                raise AvadmError.of(
+                    "plan-of-another", where=str(path), found=found, wanted=now, what=what, remedy=AGAIN
+                )
+        return plan
+
     def save(self, path: Path) -> None:
         """Write the plan (0600: drift may tell what is configured); AvadmError where that fails."""
         try:
@@ -82,67 +145,14 @@ class SavedPlan(_Data):
             found = error.strerror or str(error)
             raise AvadmError.of("plan-unwritable", where=str(path), found=found) from error
 
-
-def keep(
-    desired: Desired,
-    asked: Sequence[str],
-    limit: Sequence[str],
-    steps: Sequence[ScheduledPhase],
-    verdicts: Mapping[str, DriftReport],
-) -> SavedPlan:
-    """Return the plan that is made now, to be kept."""
-    phases = [
-        PlannedPhase(
-            name=step.name,
-            inputs={host: desired.digests.host(step.phase, host) for host in step.hosts},
-            run=not verdicts[step.name].proven,
-            reasons=[
-                Why(host=r.host, state=r.state, item=r.item, recorded=r.recorded, found=r.found)
-                for r in verdicts[step.name].reasons
-            ],
-        )
-        for step in steps
-    ]
-    return SavedPlan(
-        avadm=__version__,
-        site=desired.site_file.site.name,
-        made=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        asked=list(asked),
-        limit=list(limit),
-        phases=phases,
-    )
-
-
-def load(path: Path, site: str) -> SavedPlan:
-    """Return the plan of a file.
-
-    Raises:
-        AvadmError: it is no plan, or one of another site, release or format.
-    """
-    wanted = "a file that `avadm plan --out` wrote"
-    try:
-        plan = SavedPlan.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise AvadmError.of(
-            "plan-unreadable", where=str(path), found=found, wanted=wanted, remedy=AGAIN
-        ) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        found = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
-        raise AvadmError.of(
-            "plan-unreadable-format", where=str(path), found=found, wanted=wanted, remedy=AGAIN
-        ) from error
-    for what, found, now in (
-        ("format", str(plan.version), "1"),
-        ("release of avadm", plan.avadm, __version__),
-        ("site", plan.site, site),
-    ):
-        if found != now:
-            raise AvadmError.of(
-                "plan-of-another", where=str(path), found=found, wanted=now, what=what, remedy=AGAIN
-            )
-    return plan
+    def refuse_changes(self, now: SavedPlan, path: Path) -> None:
+        """Raise AvadmError with every difference where the plan made now is another than this one, kept in a file."""
+        findings = [
+            finding(code, f"{path}: {where}", found, wanted, remedy=AGAIN)
+            for where, code, found, wanted in _differences(_seen(self), _seen(now))
+        ]
+        if findings:
+            raise AvadmError(findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +169,6 @@ def _seen(plan: SavedPlan) -> dict[str, _Seen]:
         p.name: _Seen(p.inputs, p.run, {(r.host, r.state, r.item): r.found for r in p.reasons})
         for p in plan.phases
     }
-
-
-def refuse_other(kept: SavedPlan, now: SavedPlan, path: Path) -> None:
-    """Raise AvadmError with every difference where the plan made now is another than the kept one."""
-    findings = [
-        finding(code, f"{path}: {where}", found, wanted, remedy=AGAIN)
-        for where, code, found, wanted in _differences(_seen(kept), _seen(now))
-    ]
-    if findings:
-        raise AvadmError(findings)
 
 
 def _differences(kept: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> Iterator[tuple[str, str, str, str]]:

@@ -17,8 +17,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from avadm import paths
-from avadm.drift.detection import peer_only_hosts
-from avadm.drift.report import DriftReport
+from avadm.drift.report import Reports, peer_only_hosts
 from avadm.inventory.desired import Desired
 from avadm.inventory.model import Variables
 from avadm.plan.graph import ScheduledPhase
@@ -69,13 +68,13 @@ class Telling:
         snapshots: SnapshotStore,
         fleet: Fleet,
         steps: Iterable[ScheduledPhase],
-        verdicts: Mapping[str, DriftReport],
+        reports: Reports,
     ) -> Telling:
         """Return what is needed to update the nodes of a plan's steps of which only the peers changed."""
         from avadm.remote.ssh import SshFleet
 
         return cls(
-            hosts={step.name: peer_only_hosts(step, verdicts.get(step.name)) for step in steps},
+            hosts={step.name: peer_only_hosts(step, reports.get(step.name)) for step in steps},
             variables=desired.variables,
             home=paths.home(),
             fleet=fleet,

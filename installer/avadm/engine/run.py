@@ -8,33 +8,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from avadm import paths
+from avadm.artifacts.requirements import refuse_missing
+from avadm.checks.versions import check as check_versions
 from avadm.cluster.connection import Cluster
 from avadm.cluster.half_done import half_done
 from avadm.cluster.settings import Settings
 from avadm.drift.collector import Collector, record
-from avadm.drift.detection import detect_drift, is_current, restrict, skipped_hosts
-from avadm.drift.report import DriftReport, summarize, warned
-from avadm.drift.saved_plan import keep, refuse_other
+from avadm.drift.detection import detect_drift, is_current
+from avadm.drift.report import Reports, announced, remaining, warned
+from avadm.drift.saved_plan import SavedPlan
 from avadm.engine.apply import Engine, Job
 from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.recorder import Recorder
 from avadm.engine.request import Notes, Request, Show
-from avadm.engine.session import Session, refuse_missing, schedule, versions_hook
+from avadm.engine.session import Session, schedule
 from avadm.engine.summary import Summary
 from avadm.errors import AvadmError
+from avadm.findings import Finding
 from avadm.inventory import render
 from avadm.inventory.desired import Desired
 from avadm.inventory.render import Inventory
 from avadm.inventory.vault_guard import marks
-from avadm.inventory.vault_guard import refuse_other as refuse_other_vault
-from avadm.plan.graph import ScheduledPhase, make_plan
+from avadm.plan.graph import ScheduledPhase, subset
 from avadm.quantity import quantity
-from avadm.remote.ansible import AnsibleRunner, PlaybookRunner
-from avadm.remote.events import Event, Kind
+from avadm.remote.ansible import AnsibleRunner
 from avadm.remote.fleet import Fleet
 from avadm.remote.redact import Redactor
 from avadm.site.load import SiteFile
-from avadm.site.model import Site
 from avadm.state import bootstrap_marks
 from avadm.state import summary as summaries
 from avadm.state.lock.nodes import LockNodes
@@ -43,14 +43,6 @@ from avadm.state.prune import prune
 from avadm.state.run_folder import RunFolder, discard
 from avadm.state.site_state import state_folder
 from avadm.state.summary import RunSummary
-
-Reports = Mapping[str, DriftReport]
-"""Phase to what is known of its drift."""
-
-
-def make_runner(redactor: Redactor) -> PlaybookRunner:
-    """Return the adapter that runs playbooks; tests put a fake in its place."""
-    return AnsibleRunner(redactor)
 
 
 def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, show: Show) -> RunSummary:
@@ -113,19 +105,18 @@ def _requested(
     Raises:
         AvadmError: unknown phases, nothing takes part, or a plan made now would differ from the kept one.
     """
-    site, state = session.site_file.site, session.records.state
-    steps = schedule(site, state, request.phases, request.limit)
+    state = session.records.state
+    steps = schedule(session.site_file.site, state, request.phases, request.limit)
     if not (request.resume or request.kept):
         return steps, None, None
     before = Desired.read(session.site_file, session.keyring)
     reports: Reports | None = None
     if request.resume:
-        left = [s.name for s in steps if not is_current(before, state, s)]
-        steps = make_plan(site, left, limit=request.limit) if left else []
+        steps = subset(steps, [s.name for s in steps if not is_current(before, state, s)])
     if request.kept:
         kept, path = request.kept
         reports = detect_drift(before, session.records, session.fleet, steps)
-        refuse_other(kept, keep(before, kept.asked, kept.limit, steps, reports), path)
+        kept.refuse_changes(SavedPlan.of(before, kept.asked, kept.limit, steps, reports), path)
     return steps, before, reports
 
 
@@ -161,18 +152,18 @@ def execute(
             reports = {} if again else detect_drift(desired, session.records, session.fleet, steps)
         for text in warned(reports):
             notes(text)
-        plan = _plan(site, steps, reports, request.limit)
-        refuse_missing(site, plan)
+        plan = remaining(steps, reports)
+        refuse_missing(site, [step.phase for step in plan])
         folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
         job = _job(session, desired, inventory, plan, folder, request, notes)
         peers = Telling.of(desired, session.records.snapshots, session.fleet, steps, reports)
-        runner = PeersFirst(make_runner(Redactor(desired.vault.values())), peers)
+        runner = PeersFirst(AnsibleRunner(Redactor(desired.keyring.vault.values())), peers)
         shown = show(site, steps)
         with Recorder(folder, shown) as recorder, notes.logged(recorder):
             canceled = False
             try:
                 with shown:
-                    for event in announced(reports, steps):
+                    for event in announced(steps, reports):
                         recorder(event)
                     Engine(job, runner, session.records.state, recorder).run()
             except KeyboardInterrupt:
@@ -197,22 +188,11 @@ def _run_folder(verb: str) -> Iterator[RunFolder]:
 def _make_desired(session: Session, before: Desired | None, check: bool) -> Desired:
     """Return what a site is to be, with all its secrets and certificates, which are made where they are missing."""
     state = session.records.state
-    # First, as another site's vault would be filled up and certificates signed with it.
-    refuse_other_vault(session.keyring.vault, state.bootstrapped("vault"))
-    desired = Desired.make(session.site_file, session.keyring, before)
+    desired = Desired.make(session.site_file, session.keyring, state.bootstrapped("vault"), before)
     if not check:
         for name, mark in marks(desired.secrets or {}).items():
             state.found("vault", name, mark)
     return desired
-
-
-def _plan(
-    site: Site, steps: Sequence[ScheduledPhase], reports: Reports, limit: Sequence[str]
-) -> list[ScheduledPhase]:
-    """Return what of the steps is not proven unchanged, each on the nodes that need it."""
-    left = [s.name for s in steps if s.name not in reports or not reports[s.name].proven]
-    planned = make_plan(site, left, limit=limit) if left else []
-    return [restrict(step, reports.get(step.name)) for step in planned]
 
 
 def _job(
@@ -225,8 +205,11 @@ def _job(
     notes: Notes,
 ) -> Job:
     """Return what the engine needs to run a plan, and to record what each phase leaves."""
-    snapshots, vault = session.records.snapshots, desired.vault
+    snapshots, vault = session.records.snapshots, desired.keyring.vault
     collector = Collector(session.site_file, session.fleet, snapshots.salt)
+
+    def versions(phase: str, nodes: Sequence[str]) -> list[Finding]:
+        return check_versions(session.site_file, session.fleet, phase, nodes)
 
     def settled(phase: str, managed: Mapping[str, Sequence[str]]) -> None:
         for node, why in record(collector, snapshots, phase, folder.id, managed).items():
@@ -241,31 +224,11 @@ def _job(
         run=folder.id,
         digest=lambda step, host: desired.digests.host(step.phase, host),
         vault=(vault.path, vault.password_file) if vault.path.exists() else None,
-        versions=versions_hook(session.site_file, session.fleet),
+        versions=versions,
         settled=settled,
         forks=request.forks,
         check=request.check,
     )
-
-
-def announced(reports: Reports, steps: Sequence[ScheduledPhase]) -> Iterator[Event]:
-    """Yield the lines shown for each step before anything runs."""
-    for step in steps:
-        verdict = reports.get(step.name)
-        if verdict is None:
-            continue
-        if verdict.proven:
-            yield Event(time.time(), step.name, Kind.UNCHANGED, message=verdict.text, hosts=step.hosts)
-            continue
-        others = len(skipped_hosts(step, verdict.reasons))
-        lines = (
-            summarize(verdict.reasons) if others or any(r.state != "pending" for r in verdict.reasons) else []
-        )
-        if others:
-            are = "other node is" if others == 1 else "other nodes are"
-            lines.append(f"only there: {others} {are} proven unchanged")
-        for line in lines:
-            yield Event(time.time(), step.name, Kind.BECAUSE, message=line)
 
 
 def _summary(

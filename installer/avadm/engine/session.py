@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from avadm.artifacts.requirements import Missing, missing
 from avadm.components.catalog import PHASES
-from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.inventory.desired import Keyring
 from avadm.inventory.model import STATE_KEY
 from avadm.inventory.vault_guard import refuse_lost
@@ -92,28 +89,3 @@ def schedule(
     """
     undone = {p.name for p in PHASES if not state.done(p.name, p.hosts(site))}
     return make_plan(site, names, limit=limit, pull_in=undone)
-
-
-def artifacts_missing(site: Site, steps: Sequence[ScheduledPhase]) -> list[Missing]:
-    """Return what steps install and the cache has not, by the records of the cache alone."""
-    return missing(site, (s.phase for s in steps), deep=False)
-
-
-def refuse_missing(site: Site, steps: Sequence[ScheduledPhase]) -> None:
-    """Refuse steps that install artifacts which the cache has not, or not whole.
-
-    Raises:
-        AvadmError: with each of them.
-    """
-    if lacking := missing(site, (s.phase for s in steps)):
-        raise AvadmError([one.finding() for one in lacking])
-
-
-def versions_hook(site_file: SiteFile, fleet: Fleet) -> Callable[[str, Sequence[str]], list[Finding]]:
-    """Return the check that runs after each phase (I7), on the nodes on which the phase went well."""
-    from avadm.checks.versions import check
-
-    def hook(phase: str, hosts: Sequence[str]) -> list[Finding]:
-        return check(site_file, fleet, phase, [n for n in site_file.site.nodes if n.name in hosts])
-
-    return hook

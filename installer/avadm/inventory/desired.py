@@ -12,7 +12,7 @@ from avadm.errors import AvadmError
 from avadm.inventory.digest import Digests
 from avadm.inventory.model import Variables
 from avadm.inventory.variables import VARIABLES, variables
-from avadm.inventory.vault_guard import refuse_lost
+from avadm.inventory.vault_guard import refuse_lost, refuse_other
 from avadm.pki.store import KeyStore
 from avadm.site.load import SiteFile
 from avadm.site.vault import Vault, add_missing
@@ -46,16 +46,14 @@ class Desired:
 
     Attributes:
         site_file: the site.
-        vault: where its secrets are kept.
-        certificates: its certificates.
+        keyring: where its secrets are kept, and its certificates.
         secrets: secrets by name; None where the vault cannot be opened.
         variables: all variables of its inventory.
         digests: the digest of each phase's inputs on each node.
     """
 
     site_file: SiteFile
-    vault: Vault
-    certificates: KeyStore
+    keyring: Keyring
     secrets: Mapping[str, str] | None
     variables: Variables
     digests: Digests
@@ -71,20 +69,29 @@ class Desired:
         return cls._of(site_file, keyring, secrets, variables(site_file, keyring.store))
 
     @classmethod
-    def make(cls, site_file: SiteFile, keyring: Keyring, before: Desired | None = None) -> Desired:
+    def make(
+        cls,
+        site_file: SiteFile,
+        keyring: Keyring,
+        known: Mapping[str, str] | None = None,
+        before: Desired | None = None,
+    ) -> Desired:
         """Make the secrets and certificates that a site lacks, and return what it is to be.
 
         Args:
             site_file: the site.
             keyring: where secrets and certificates are kept.
+            known: what the state keeps of the site's vault (`vault_guard.marks`).
             before: what `read` returned; its variables stand where no certificate changes.
 
         Raises:
-            AvadmError: the vault is lost or cannot be used, secrets that only the user knows are missing, or something
-                cannot be written.
+            AvadmError: the vault is lost, another one, or cannot be used, secrets that only the user knows are missing, or
+                something cannot be written.
         """
         site, store, vault = site_file.site, keyring.store, keyring.vault
+        # First, as a new vault would be made, or another site's filled up, and certificates signed with it.
         refuse_lost(site_file, vault)
+        refuse_other(vault, known or {})
         with vault.extended() as secrets:
             # The certificates' keys first: the variables hold certificates, and name the secrets that are left to make.
             add_missing(secrets, certificates.makers(site))
@@ -108,4 +115,4 @@ class Desired:
     ) -> Desired:
         roles = {node.name: node.roles for node in site_file.site.nodes}
         digests = Digests(out, paths.home(), roles, secrets)
-        return cls(site_file, keyring.vault, keyring.store, secrets, out, digests)
+        return cls(site_file, keyring, secrets, out, digests)

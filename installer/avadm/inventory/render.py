@@ -93,7 +93,7 @@ def write(
             found=error.strerror or str(error),
             wanted="a folder of one's own",
         ) from error
-    return Inventory(folder.absolute(), grouped, desired.vault)
+    return Inventory(folder.absolute(), grouped, desired.keyring.vault)
 
 
 def groups(site: Site) -> dict[str, list[str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from graphlib import TopologicalSorter
 from typing import Any
@@ -113,7 +113,8 @@ def make_plan(
             wanted="; ".join(f"{n}: {', '.join(by_name[n].groups) or 'any node'}" for n in sorted(asked)),
         )
     # A phase that is left out hands its own needs on, so that order survives a gap.
-    needs = {name: _inherited(by_name[name].needs, hosts.keys(), by_name) for name in hosts}
+    needs_of = {p.name: p.needs for p in phases}
+    needs = {name: _inherited(needs_of[name], hosts.keys(), needs_of) for name in hosts}
     steps: dict[str, ScheduledPhase] = {}
     rank = {p.name: i for i, p in enumerate(phases)}
     for name in _order(needs, rank):
@@ -122,15 +123,29 @@ def make_plan(
     return sorted(steps.values(), key=lambda s: (s.wave, rank[s.name]))
 
 
+def subset(steps: Sequence[ScheduledPhase], names: Collection[str]) -> list[ScheduledPhase]:
+    """Return the named steps of a plan, in its order; one that is left out hands its own needs on."""
+    needs_of = {step.name: step.needs for step in steps}
+    kept: dict[str, ScheduledPhase] = {}
+    for step in steps:  # what a step needs stands before it
+        if step.name in names:
+            needs = _inherited(step.needs, names, needs_of)
+            wave = 1 + max((kept[n].wave for n in needs), default=0)
+            kept[step.name] = replace(step, needs=needs, wave=wave)
+    return sorted(kept.values(), key=lambda s: s.wave)
+
+
 def _ancestors(name: str, by_name: dict[str, Phase]) -> set[str]:
     direct = by_name[name].needs
     return set(direct).union(*(_ancestors(n, by_name) for n in direct))
 
 
-def _inherited(needs: Iterable[str], kept: Collection[str], by_name: dict[str, Phase]) -> tuple[str, ...]:
+def _inherited(
+    needs: Iterable[str], kept: Collection[str], needs_of: Mapping[str, Iterable[str]]
+) -> tuple[str, ...]:
     out: list[str] = []
     for name in needs:
-        found = (name,) if name in kept else _inherited(by_name[name].needs, kept, by_name)
+        found = (name,) if name in kept else _inherited(needs_of[name], kept, needs_of)
         out += [f for f in found if f not in out]
     return tuple(out)
 

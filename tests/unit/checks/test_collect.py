@@ -82,10 +82,10 @@ def test_node_without_python_is_named(site, mine):
 
 
 def test_versions_of_this_machine(site, mine):
-    collected = collect_versions(SimpleNamespace(site=site, profile=mine), Here(broken=["stor2"]))
+    collected = collect_versions(SimpleNamespace(site=site, profile=mine), Here(broken=["stor2"]), site.nodes)
     assert collected["unreachable"] == {"stor2": "connection refused"}
     assert set(collected["nodes"]) == {"stor1", "stor3"}
-    assert collected["components"]["kernel"]
+    assert collected["nodes"]["stor1"]["kernel"]
 
 
 class RecordedFleet:

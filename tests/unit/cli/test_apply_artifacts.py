@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from avadm.artifacts import requirements
 from avadm.artifacts.manifest import named
 from avadm.artifacts.requirements import missing
 from avadm.artifacts.store import ArtifactStore
 from avadm.components.model import Phase
-from avadm.engine import session
 from tests.unit.fakes.cli import refusals
 
 INSTALLS = Phase("ceph", "", "", (), (), (), artifacts=("kubernetes", "pause"))
@@ -23,7 +23,7 @@ def cache(tmp_path, monkeypatch):
         names = {p.name for p in phases}
         return missing(site, [INSTALLS] if "ceph" in names else [], store, **how)
 
-    monkeypatch.setattr(session, "missing", found)
+    monkeypatch.setattr(requirements, "missing", found)
     return store.root
 
 

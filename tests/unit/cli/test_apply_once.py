@@ -3,7 +3,7 @@
 import pytest
 from ansible.parsing.vault import VaultLib
 
-from avadm.engine import session
+from avadm.artifacts import requirements
 from avadm.inventory import desired
 from avadm.pki.store import KeyStore
 from avadm_lab import layout, sitefile
@@ -17,7 +17,7 @@ def everything(playbooks, tmp_path, monkeypatch):
     config = layout.Config(name="t", parts=PARTS, masters=3)
     text = sitefile.text(config, layout.nodes(config), {}, "http://127.0.0.1:3142")
     (tmp_path / "site.yml").write_text(text)
-    monkeypatch.setattr(session, "missing", lambda *args, **how: [])
+    monkeypatch.setattr(requirements, "missing", lambda *args, **how: [])
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
+from avadm.checks import versions
 from avadm.engine import apply
-from avadm.engine.session import versions_hook
 from avadm.findings import Finding
 from avadm.remote.fleet import Result
 from avadm.site import profile
@@ -127,7 +128,7 @@ def test_a_node_that_is_down_neither_fails_a_phase_nor_is_asked_for_its_versions
     fleet = StandIn({"a", "c"})
     bench.runner.script = {first: {"b": "unreachable"}}
     steps = [step(first, "abc"), step("rbd", "abc", first)]
-    summary = bench.run(steps, versions=versions_hook(site_file, fleet)).summary
+    summary = bench.run(steps, versions=partial(versions.check, site_file, fleet)).summary
     assert phases(summary) == {first: "done", "rbd": "failed"}
     assert "b" not in fleet.asked
     assert states(bench, first, "a", "b", "c") == [PhaseState.DONE, PhaseState.UNREACHABLE, PhaseState.DONE]
@@ -135,8 +136,8 @@ def test_a_node_that_is_down_neither_fails_a_phase_nor_is_asked_for_its_versions
 
 def test_a_limited_run_asks_the_nodes_of_its_limit_only(bench, site_file):
     fleet = StandIn({"a"})
-    hook = versions_hook(site_file, fleet)
-    assert bench.run([step("monitoring", "a")], versions=hook).summary.result == "good"
+    check = partial(versions.check, site_file, fleet)
+    assert bench.run([step("monitoring", "a")], versions=check).summary.result == "good"
     assert fleet.asked == ["a"]
 
 

@@ -81,8 +81,8 @@ def playbooks(nodes, tmp_path, monkeypatch):
     (tmp_path / "site.yml").write_text(SITE)
     monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     monkeypatch.delenv("AVADM_VAULT_PASSWORD_FILE", raising=False)
-    monkeypatch.setattr(runs, "make_runner", lambda redactor: runner)
-    monkeypatch.setattr(runs, "versions_hook", lambda site_file, fleet: None)
+    monkeypatch.setattr(runs, "AnsibleRunner", lambda redactor: runner)
+    monkeypatch.setattr(runs, "check_versions", lambda site_file, fleet, phase, names: [])
     # What is tried here goes for every phase, and five are enough: the packet filter's, on all nodes, is left out.
     monkeypatch.setattr(Phase, "hosts", lambda self, site: () if self.name == "filter" else HOSTS(self, site))
     return runner

@@ -1,4 +1,5 @@
 from graphlib import CycleError
+from itertools import combinations
 from pathlib import Path
 from typing import get_args
 
@@ -8,7 +9,7 @@ import yaml
 from avadm.components.catalog import PHASES
 from avadm.components.model import Phase
 from avadm.errors import AvadmError
-from avadm.plan.graph import make_plan, select
+from avadm.plan.graph import make_plan, select, subset
 from avadm.site.components import Components
 from avadm.site.model import RoleName
 from tests.unit.fakes import sites
@@ -117,6 +118,30 @@ def test_what_a_named_phase_needs_is_pulled_in_only_while_it_is_not_done():
     assert [s.name for s in make_plan(site(), ["rbd"])] == ["rbd"]
     steps = make_plan(site(), ["rbd"], pull_in={"base", "ceph", "monitoring"})
     assert [(s.name, s.pulled_in) for s in steps] == [("base", True), ("ceph", True), ("rbd", False)]
+
+
+def placed(steps):
+    return {s.name: (s.hosts, s.needs, s.wave) for s in steps}
+
+
+def test_some_steps_of_a_plan_are_as_if_they_alone_were_asked_for():
+    full = site({"n": list(get_args(RoleName)), "m": ["mon", "client"]}, EVERY_PART)
+    whole = make_plan(full, limit=["n"])
+    names = [s.name for s in whole]
+    for some in (s for size in (1, 2, len(names) - 1) for s in combinations(names, size)):
+        left = subset(whole, some)
+        assert placed(left) == placed(make_plan(full, some, limit=["n"]))
+        assert [s.wave for s in left] == sorted(s.wave for s in left)
+    assert subset(whole, names) == whole
+    assert subset(whole, []) == []
+
+
+def test_a_step_that_is_left_out_hands_its_needs_on():
+    whole = make_plan(site())
+    assert {s.name: s.needs for s in whole}["rbd"] == ("ceph",)
+    assert placed(subset(whole, ["base", "rbd"]))["rbd"][1:] == (("base",), 2)
+    # What no step needs is not pulled in again.
+    assert [s.name for s in subset(whole, ["rbd"])] == ["rbd"]
 
 
 def test_no_container_starts_before_the_runtime_of_a_gpu_node_is_there():
