@@ -37,16 +37,16 @@ class AuditLog(Base):
         detail: Mapping[str, Any],
     ) -> None:
         """Write a line of the audit log; what strangers sent is cut, for a line must never be missing."""
-        line = {
-            "at": now,
-            "who": plain(who, 254),
-            "action": plain(action, 200),
-            "object": plain(object, 500),
-            "outcome": plain(outcome, 200),
-            "address": plain(address, 200),
-            "detail": plain_document(detail),
-        }
-        connection.execute(audit.insert().values(line))
+        write_line(
+            connection,
+            now,
+            who=who,
+            action=action,
+            object=object,
+            outcome=outcome,
+            address=address,
+            detail=detail,
+        )
 
     @reading
     def list(
@@ -68,6 +68,30 @@ class AuditLog(Base):
         if action is not None:
             query = query.where(audit.c.action == action)
         return page(connection, query, audit.c.id, _line, after=number_cursor(after), limit=limit)
+
+
+def write_line(
+    connection: Connection,
+    now: datetime,
+    *,
+    who: str,
+    action: str,
+    object: str,
+    outcome: str,
+    address: str = "",
+    detail: Mapping[str, Any],
+) -> None:
+    """Write a line of the audit log in a transaction, beside what it is about."""
+    line = {
+        "at": now,
+        "who": plain(who, 254),
+        "action": plain(action, 200),
+        "object": plain(object, 500),
+        "outcome": plain(outcome, 200),
+        "address": plain(address, 200),
+        "detail": plain_document(detail),
+    }
+    connection.execute(audit.insert().values(line))
 
 
 def _line(row: Row[Any]) -> Mapping[str, Any]:
