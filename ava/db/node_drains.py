@@ -200,7 +200,9 @@ def _notify(
             continue
         row = {"cluster": drain.cluster, "node": drain.node, "run": run.id}
         put = upsert(connection, node_drain_runs).values(row).on_conflict_do_nothing()
-        if connection.execute(put).rowcount or run.kind is again:
+        # The number of rows of an INSERT is not known with PostgreSQL's driver.
+        new = connection.execute(put.returning(node_drain_runs.c.run)).one_or_none()
+        if new is not None or run.kind is again:
             consented = (run.id, drain.node) in agreed
             text, at = notice(drain, run.kind, consented), leaves_at(drain, run.kind, consented)
             until = at.isoformat() if at else None
