@@ -19,6 +19,7 @@ from ava.cli.app import App
 
 # Command to its help; its module in ava.cli.commands defines a command of its name.
 RUN_COMMANDS = {
+    "consent": "Agree that trainings are ended for maintenance.",
     "explain": "Explain why a run is waiting, does not start, or has ended.",
     "list": "List your runs.",
     "logs": "Show or follow the log of a run.",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from ava.client.base import Resource
+from ava.schemas.node_drains import NodeRunsOut
 from ava.schemas.runs import PoolOut, QueueOut
 from ava.schemas.users import AuditOut, GroupOut, InvitationOut, KeyOut, UserOut
 
@@ -98,6 +99,21 @@ class AdminApi(Resource):
     def delete_queue(self, name: str) -> None:
         """Delete a queue in which no run is that has not finished."""
         self._send.send("DELETE", f"/queues/{name}")
+
+    def node(self, name: str, *, cluster: str = "default") -> NodeRunsOut:
+        """Return the runs on a node, and whether it is drained."""
+        return self._one(NodeRunsOut, "GET", f"/nodes/{name}", params={"cluster": cluster})
+
+    def drain_node(
+        self, name: str, *, notice: int = 1800, stop_runs: bool = False, cluster: str = "default"
+    ) -> NodeRunsOut:
+        """Have the runs of a cordoned node leave it; ``notice`` in seconds. Asked again, the first time stays."""
+        body = {"cluster": cluster, "notice": notice, "stop_runs": stop_runs}
+        return self._one(NodeRunsOut, "PUT", f"/nodes/{name}/drain", json=body, again=True)
+
+    def undrain_node(self, name: str, *, cluster: str = "default") -> None:
+        """Let the runs of a node stay."""
+        self._send.send("DELETE", f"/nodes/{name}/drain", params={"cluster": cluster})
 
     def delete_pool(self, name: str) -> None:
         """Delete a pool that no queue names and no run goes to."""

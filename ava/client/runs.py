@@ -141,6 +141,10 @@ class RunsApi(Resource):
         """Ask for a run's end."""
         return self._one(RunOut, "POST", f"/runs/{id}/stop", again=True)
 
+    def consent(self, id: str) -> RunOut:
+        """Agree that a training on a node that is drained is ended when the notice is over."""
+        return self._one(RunOut, "POST", f"/runs/{id}/consent", again=True)
+
     def service(self, id: str) -> ServiceOut:
         """Return what there is of a service."""
         return self._one(ServiceOut, "GET", f"/runs/{id}/service")

@@ -78,10 +78,10 @@ def write_line(
     action: str,
     object: str,
     outcome: str,
-    address: str,
+    address: str = "",
     detail: Mapping[str, Any],
 ) -> None:
-    """Write a line of the audit log; what strangers sent is cut, for a line must never be missing."""
+    """Write a line of the audit log in a transaction; what strangers sent is cut, for a line must never be missing."""
     line = {
         "at": now,
         "who": plain(who, 254),

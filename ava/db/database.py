@@ -31,6 +31,7 @@ from ava.db.identities import Identities
 from ava.db.images import Images
 from ava.db.keys import Keys
 from ava.db.model_services import ModelServices
+from ava.db.node_drains import NodeDrains
 from ava.db.outbox import Outbox
 from ava.db.pods import Pods
 from ava.db.pools import Pools
@@ -75,6 +76,7 @@ class Database:
         self.uploads = Uploads(engine)
         self.external_sources = ExternalSources(engine)
         self.pods = Pods(engine)
+        self.node_drains = NodeDrains(engine)
         self.heartbeats = Heartbeats(engine)
         self.outbox = Outbox(engine)
 

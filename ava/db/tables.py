@@ -500,3 +500,24 @@ spent = Table(
     comment="what is good for one login alone, and was used; forgotten when it would be over anyway",
 )
 Index(None, spent.c.until)
+node_drains = Table(
+    "node_drains",
+    metadata,
+    Column("cluster", NAME, primary_key=True),
+    Column("node", ShortText(253), primary_key=True),
+    Column("asked_by", PERSON, ForeignKey(users.c.name), nullable=False),
+    Column("begun", UtcDateTime, nullable=False),
+    Column("until", UtcDateTime, nullable=False),
+    Column("runs_until", UtcDateTime, comment="when trainings are ended; NULL: they end by themselves"),
+    comment="nodes that their runs shall leave; a row goes when pods may come again",
+)
+node_drain_runs = Table(
+    "node_drain_runs",
+    metadata,
+    Column("cluster", NAME, primary_key=True),
+    Column("node", ShortText(253), primary_key=True),
+    Column("run", ID, ForeignKey(runs.c.id), primary_key=True),
+    Column("consented", UtcDateTime, comment="when its owner agreed to its end"),
+    comment="runs whose owners were notified",
+)
+Index(None, node_drain_runs.c.run)

@@ -37,6 +37,8 @@ class Replica:
         ending: it is being taken away already.
         ended: it will not come back by itself (evicted, its node lost).
         bad: it has had time enough to be ready, or never will be.
+        leaving: its node is drained; it goes once another one serves in its place.
+        due: it was given all the time for that which there is.
     """
 
     revision: int
@@ -45,6 +47,8 @@ class Replica:
     ending: bool = False
     ended: bool = False
     bad: bool = False
+    leaving: bool = False
+    due: bool = False
 
     @property
     def name(self) -> Name:
@@ -102,7 +106,7 @@ class _Look:
     old: list[Replica] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.live = [r for r in self.all if not r.ending and not r.ended]
+        self.live = [r for r in self.all if not r.ending and not r.ended and not r.due]
         self.new = [r for r in self.live if r.revision == self.target]
         self.old = [r for r in self.live if r.revision != self.target]
 
@@ -118,11 +122,12 @@ def surge(wanted: int) -> int:
 def plan(service: Service, replicas: Iterable[Replica]) -> Plan:
     """Return the next step from what is there; asked again after each change, it comes to the target or stalls.
 
-    No step takes away a ready replica unless as many as are wanted stay ready, and none of an earlier revision goes
-    before a new one is ready. Replicas that died during an update that has not proven itself come back as they were.
+    No step takes away a ready replica unless as many as are wanted stay ready, or its node has been drained for long
+    (``due``), and none of an earlier revision goes before a new one is ready. Replicas that died during an update that has
+    not proven itself come back as they were.
     """
     look = _Look(list(replicas), service.target)
-    gone = [r.name for r in look.all if r.ended and not r.ending]
+    gone = [r.name for r in look.all if (r.ended or r.due) and not r.ending]
     if not look.old and service.target == service.settled:
         return _steady(service, look, gone)
     proven = any(r.ready for r in look.new)
@@ -135,9 +140,18 @@ def plan(service: Service, replicas: Iterable[Replica]) -> Plan:
 
 
 def _steady(service: Service, look: _Look, gone: list[Name]) -> Plan:
-    excess = _worst(look.new)[: max(0, len(look.new) - service.wanted)]
-    create = _free(look.all, service.target, service.wanted - len(look.new))
-    settled = sum(r.ready for r in look.new) >= service.wanted
+    staying = [r for r in look.new if not r.leaving]
+    excess = _worst(staying)[: max(0, len(staying) - service.wanted)]
+    ready = look.ready() - sum(r.ready for r in excess)
+    for replica in _worst(r for r in look.new if r.leaving):
+        # One that does not serve may be about to: it goes no earlier than one that does.
+        if ready - replica.ready >= service.wanted:
+            excess.append(replica)
+            ready -= replica.ready
+    lacking = service.wanted - len(look.new)
+    room = service.wanted + surge(service.wanted) - len(look.all)
+    create = _free(look.all, service.target, max(lacking, min(service.wanted - len(staying), room)))
+    settled = sum(r.ready for r in staying) >= service.wanted and len(staying) == len(look.new)
     return Plan(tuple(create), (*gone, *(r.name for r in excess)), settled)
 
 
@@ -170,7 +184,7 @@ def _wanted(service: Service, look: _Look, proven: bool, stalled: bool) -> list[
 
 def _worst(some: Iterable[Replica]) -> list[Replica]:
     """Return replicas in the order in which they are missed least."""
-    return sorted(some, key=lambda r: (r.ready, -r.revision, -r.index))
+    return sorted(some, key=lambda r: (r.ready, not r.leaving, -r.revision, -r.index))
 
 
 def _free(there: Iterable[Replica], revision: int, count: int, most: int | None = None) -> list[Name]:

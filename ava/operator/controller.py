@@ -35,6 +35,8 @@ WATCHDOG = 2.0
 """Seconds between two looks at pods that are being removed."""
 LOOK_AT_DISKS = 5.0
 """Seconds between two looks at disks that are not as they should be."""
+LOOK_AT_DRAINS = 2.0
+"""Seconds between two looks at nodes that are drained."""
 MOUNTING = 5.0
 """Seconds between two looks at pods whose volumes are not mounted."""
 SWEEP = 3600.0
@@ -84,6 +86,7 @@ class Controller:
                 group.create_task(self._always("heartbeat", self.alive, times.alive))
                 group.create_task(self._always("sweep", self.sweep, SWEEP))
                 group.create_task(self._always("disks", self.reconciler.disks.look, LOOK_AT_DISKS))
+                group.create_task(self._always("node drains", self._look_at_drains, LOOK_AT_DRAINS))
                 if self.config.services.ingresses:
                     group.create_task(self._always("load", self.reconciler.replicas.load.look, EVERY))
         finally:
@@ -100,6 +103,10 @@ class Controller:
         await self.orphans.look({run.id for run in runs})
         await self.orphans.spaces()
         self.passes += 1
+
+    async def _look_at_drains(self) -> None:
+        for run in await self.reconciler.drains.look():
+            self.queue.add(run)
 
     async def alive(self) -> None:
         """Give a heartbeat, as long as what pods do is known."""

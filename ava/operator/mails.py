@@ -6,11 +6,14 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 
 from ava.domain.model import Message, Run, User
+from ava.domain.node_drains import NOTICE, WITHDRAWN
 from ava.domain.phrases import Phrase
 from ava.operator.config import Mail
 
 IDLE = "bench-idle"
 """Kind of the notice that a workbench is idle and is going to be stopped."""
+HOW = {IDLE: "idle", NOTICE: "node maintenance", WITHDRAWN: "no node maintenance"}
+"""What is said first of a run that has not ended, by the kind of the notice."""
 _CONFIRM = """\
 The user {name} of AVA has entered this e-mail address. To receive notices here, log in as {name} and confirm it within
 three days:
@@ -26,8 +29,8 @@ AVA 用户 {name} 填写了此邮箱地址。若要在此接收通知，请以 {
 
 def notice(mail: Mail, message: Message, run: Run, owner: User) -> EmailMessage:
     """Return the mail about a run."""
-    idle = message.kind == IDLE
-    how = "idle" if idle else run.outcome.value if run.outcome else message.kind.removeprefix("run-")
+    ended = run.outcome.value if run.outcome else message.kind.removeprefix("run-")
+    how = HOW.get(message.kind, ended)
     made = _letter(mail, message, owner.email, run.id)
     made["Subject"] = f"{run.kind.value} {' '.join(run.name.split())[:150]}: {how}"
     text = f"{run.kind.value} {run.name} (run {run.id}, group {run.group}): {how}.\n\n{why(message, run)}\n"

@@ -28,6 +28,7 @@ from ava.operator.cluster import Cluster
 from ava.operator.config import Config
 from ava.operator.db_executor import DbExecutor
 from ava.operator.manifests import model_service
+from ava.operator.node_drains import NodeDrains
 from ava.operator.policies import Finish, Place
 from ava.operator.request_load import EVERY, RequestLoad
 from ava.operator.run_objects import RunObjects
@@ -51,9 +52,11 @@ class ModelServices:
         objects: RunObjects,
         stuck: Mapping[str, pod_failures.FailureReason],
         allocations: Allocations,
+        drains: NodeDrains,
     ) -> None:
         self.cluster, self.db, self.threads, self.config = cluster, db, threads, config
         self.objects, self.stuck, self.allocations = objects, stuck, allocations
+        self.drains = drains
         self.load = RequestLoad(config.services.ingresses)
         self._specs: dict[tuple[str, int], Spec] = {}
         self._ended: dict[str, tuple[int, datetime]] = {}
@@ -106,7 +109,10 @@ class ModelServices:
         }
         amount = replica.asks(specs[name[0]] for name in placed)
         await self.allocations.of_service(run, amount, placed.values(), now)
-        replicas = {n: replica.replica(n, pod, states, specs[n[0]], now) for n, pod in there.items()}
+        replicas = {
+            n: replica.replica(n, pod, states, specs[n[0]], now, self.drains.of(pod))
+            for n, pod in there.items()
+        }
         plan = self._patiently(run, model_services.plan(service, replicas.values()), replicas, now)
         await self._front(run, service.address, spec, specs)
         await self._remove(plan, there, replicas, now)

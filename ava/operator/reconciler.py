@@ -34,6 +34,7 @@ from ava.operator.db_executor import DbExecutor
 from ava.operator.disks import Disks
 from ava.operator.metrics import Metrics
 from ava.operator.model_services import ModelServices
+from ava.operator.node_drains import NodeDrains
 from ava.operator.policies import Decision, Finish, Place, Proceed, Restart
 from ava.operator.run_objects import RunObjects
 from ava.operator.ssh_keys import Sealed
@@ -74,7 +75,10 @@ class Reconciler:
         self.benches = Workbenches(cluster, db, threads, config)
         self.disks = Disks(cluster, db, threads, config.cluster, now)
         self.allocations = Allocations(db, threads)
-        self.replicas = ModelServices(cluster, db, threads, config, self.objects, stuck, self.allocations)
+        self.drains = NodeDrains(cluster, db, threads, config.cluster, now)
+        self.replicas = ModelServices(
+            cluster, db, threads, config, self.objects, stuck, self.allocations, self.drains
+        )
         self.metrics, self.stuck, self.now = metrics, stuck, now
         self._asked: dict[str, int] = {}
         self._hopeless: dict[str, str] = {}

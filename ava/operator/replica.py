@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ava.domain import labels, pod_failures, pod_status
-from ava.domain.model import PodState
+from ava.domain.model import Kind, PodState
 from ava.domain.model_services import Name, Replica
+from ava.domain.node_drains import NodeDrain, leaves_at
 from ava.domain.resources import FIELDS, Resources
 from ava.domain.spec import Spec
 from ava.kube.client import Object
@@ -25,14 +26,22 @@ def name(pod: Object) -> Name:
     return int(marks.get(labels.ATTEMPT) or 0), int(marks.get(labels.INDEX) or 0)
 
 
-def replica(name: Name, pod: Object, states: Mapping[str, PodState], spec: Spec, now: datetime) -> Replica:
-    """Return what the rules look at; ``states`` are by pod."""
+def replica(
+    name: Name,
+    pod: Object,
+    states: Mapping[str, PodState],
+    spec: Spec,
+    now: datetime,
+    drain: NodeDrain | None = None,
+) -> Replica:
+    """Return what the rules look at; ``states`` are by pod, ``drain`` is its node's."""
     meta = pod["metadata"]
     state = states[meta["name"]]
     serves = (meta.get("labels") or {}).get(labels.SERVES) == "true"
     born = pod_status.moment(meta.get("creationTimestamp")) or now
     starts = spec.serving.starts_in if spec.serving is not None else 0
     late = now - born > timedelta(seconds=starts) + LATE
+    at = leaves_at(drain, Kind.SERVICE, consented=False) if drain is not None else None
     bad = late or state.restarts >= CRASHES or pod_failures.hopeless(state.reason, state.message)
     return Replica(
         *name,
@@ -40,6 +49,8 @@ def replica(name: Name, pod: Object, states: Mapping[str, PodState], spec: Spec,
         ending=bool(meta.get("deletionTimestamp")) or not serves,
         ended=state.phase in (*pod_status.ENDED, "Unknown"),
         bad=bad and not state.ready,
+        leaving=drain is not None,
+        due=at is not None and now >= at,
     )
 
 

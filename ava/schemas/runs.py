@@ -53,6 +53,16 @@ class ImageOut(Answer):
     size: int | None
 
 
+class LeavesOut(Answer):
+    """A node that is drained, and that a run shall leave for that."""
+
+    node: str
+    until: datetime | None
+    """When it is stopped there, or its replicas are; null: it ends by itself."""
+    consented: bool
+    """Whether its owner has agreed to its end."""
+
+
 class RunOut(Answer):
     """One start of a definition.
 
@@ -83,6 +93,8 @@ class RunOut(Answer):
     """When all its pods first had their nodes: usage and the time limit count from then on."""
     stop: datetime | None
     finished: datetime | None
+    leaves: LeavesOut | None = None
+    """Where its node is drained for maintenance."""
 
 
 class PodOut(Answer):

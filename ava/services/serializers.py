@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from ava.domain.model import Definition, Group, PodState, Pool, Queue, Quota, Run, Usage, User
+from ava.domain.phrases import sentences
 from ava.domain.problems import Problem
 from ava.domain.resources import Resources
 from ava.domain.states import show
 from ava.schemas.common import Amounts, Answer, ProblemOut, QuotaIn, QuotaOut
-from ava.schemas.runs import DefinitionOut, PodOut, PoolOut, QueueOut, RunOut, UsageOut
+from ava.schemas.runs import DefinitionOut, LeavesOut, PodOut, PoolOut, QueueOut, RunOut, UsageOut
 from ava.schemas.users import AuditOut, GroupOut, SecretOut, UserOut
 from ava.services.auth import email_confirmation
 from ava.services.context import Context
@@ -66,11 +67,28 @@ def definition(value: Definition) -> DefinitionOut:
     return answer(DefinitionOut, value)
 
 
-def run(value: Run, pods: Sequence[PodState], now: datetime, alive: datetime | None) -> RunOut:
-    """Return a run with the state that is shown; ``alive``: the operator's last heartbeat."""
+def run(
+    value: Run,
+    pods: Sequence[PodState],
+    now: datetime,
+    alive: datetime | None,
+    leaves: LeavesOut | None = None,
+    maintenance: str = "",
+) -> RunOut:
+    """Return a run with the state that is shown.
+
+    Args:
+        value: the run.
+        pods: its pods, as last seen.
+        now: the time.
+        alive: the operator's last heartbeat.
+        leaves: the node that it shall leave.
+        maintenance: the same in a sentence.
+    """
     shown = show(value, pods, now, alive)
     wanted = sum(int(role.get("replicas", 1)) for role in value.spec.get("roles") or [{}])
-    return answer(RunOut, value, pods=wanted, state=shown.state.value, reason=shown.reason)
+    reason = sentences(shown.reason, maintenance)
+    return answer(RunOut, value, pods=wanted, state=shown.state.value, reason=reason, leaves=leaves)
 
 
 def pod(value: PodState) -> PodOut:

@@ -121,6 +121,7 @@ DONE = {
     "ended": N_("It has ended."),
     "approved": N_("The account is approved."),
     "registered": N_("The account is asked for. Log in once an administrator has approved it."),
+    "agreed": N_("Agreed: the run is ended when the notice is over."),
     "scaled": N_("It is scaled; replicas come as the quota has room for them."),
     "shared": N_("It is shared."),
     "confirmation-sent": N_("A link is on its way to the e-mail address; it is good for three days."),

@@ -449,7 +449,17 @@ CATALOGUE: dict[str, FindingType] = {
     "domain-syntax": FindingType("This is no DNS name of a service.", "Correct the name."),
     "domain-syntax-site": FindingType("This is no DNS domain.", "Correct the domain.", check="domain-syntax"),
     "drain-late": FindingType("The node is not drained after {timeout:g} s: {count} left.", "{remedy}"),
+    "drain-platform": FindingType(
+        "AVA has runs on this node and cannot be asked about them: it is not drained.",
+        "Put that right (`avadm doctor --only ava,database`) and run it again. --force evicts the runs unasked: "
+        "work that was not saved is lost.",
+    ),
     "drain-refused": FindingType("Pods of this node would be lost: it is not drained.", "{remedy}"),
+    "drain-runs-left": FindingType(
+        "{count} of AVA on the node after {timeout:g} s.",
+        "The same command resumes where it stopped (--timeout gives it longer). --stop-runs ends trainings when "
+        "their owners' notice is over; owners agree with `ava consent`. `avadm node uncordon {node}` gives up.",
+    ),
     "duplicate-address": FindingType(
         "The address {value} is there twice.", "Correct or remove one of the two."
     ),

@@ -38,6 +38,7 @@ class Hollow:
 
     Attributes:
         deaf: names of nodes whose kubelet does nothing.
+        cordoned: names of nodes to which nothing is bound.
         grace: whether a container ends at SIGTERM at once (else when its grace is over).
         serves: whether a pod that runs answers its health check.
         ran: (run, place) of each container that was started, in order.
@@ -48,6 +49,7 @@ class Hollow:
         self.names = [f"node-{n}" for n in range(nodes)]
         self.ends = ends
         self.deaf: set[str] = set()
+        self.cordoned: set[str] = set()
         self.binds = True
         self.sigterm_deaf = False
         self.serves: Callable[[Object], bool] = lambda pod: True
@@ -78,6 +80,11 @@ class Hollow:
         """Set a node's Ready condition."""
         report = {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Test"}]}}
         await self.client.patch(NODES, name, report, sub="status")
+
+    async def cordon(self, name: str, wanted: bool = True) -> None:
+        """Keep new pods from a node, or let them come again."""
+        (self.cordoned.add if wanted else self.cordoned.discard)(name)
+        await self.client.patch(NODES, name, {"spec": {"unschedulable": wanted or None}})
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
         if new is None:
@@ -112,7 +119,8 @@ class Hollow:
         if not node:
             if self.binds and not meta.get("deletionTimestamp"):
                 self._next += 1
-                await self.client.bind(space, name, meta["uid"], self.names[self._next % len(self.names)])
+                open_ones = [one for one in self.names if one not in self.cordoned]
+                await self.client.bind(space, name, meta["uid"], open_ones[self._next % len(open_ones)])
             return
         if node in self.deaf:
             return

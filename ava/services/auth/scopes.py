@@ -24,7 +24,7 @@ READ = frozenset(
     | {"data-sets.show"}
 )
 RUNS = frozenset(
-    {"definitions.make", "definitions.delete", "definitions.start", "runs.make", "runs.stop"}
+    {"definitions.make", "definitions.delete", "definitions.start", "runs.make", "runs.stop", "runs.consent"}
     | {"services.scale", "workbenches.grow", "data-sets.make", "data-sets.change", "pushed-images.delete"}
 )
 REGISTRY = frozenset({"registry.token"})

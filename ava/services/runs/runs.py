@@ -16,7 +16,7 @@ from ava.services.auth.authorization import authorize, record_change
 from ava.services.auth.caller import Caller
 from ava.services.context import Context
 from ava.services.lookup import find
-from ava.services.runs import submit
+from ava.services.runs import leaving, submit
 
 LOOKED_AT = 1000
 """Waiting runs that are looked at, as the scheduler does."""
@@ -35,8 +35,11 @@ def with_states(context: Context, caller: Caller, runs: Sequence[Run]) -> list[R
     pods = context.db.pods.list(open_ones) if open_ones else {}
     signs = context.db.heartbeats.list() if open_ones else {}
     alive = {run.id: sign[0] for run in runs if (sign := signs.get(states.watcher(run.cluster))) is not None}
-    now = context.clock()
-    return [serializers.run(run, pods.get(run.id, ()), now, alive.get(run.id)) for run in runs]
+    now, drained = context.clock(), leaving.leaving(context, runs, pods)
+    return [
+        serializers.run(run, pods.get(run.id, ()), now, alive.get(run.id), *leaving.notice(run, drained))
+        for run in runs
+    ]
 
 
 def list_runs(context: Context, caller: Caller, query: RunsQuery) -> Paged[RunOut]:
@@ -99,7 +102,10 @@ def explain(context: Context, caller: Caller, id: str) -> Why:
         if found.phase is not Phase.FINISHED
         else []
     )
-    for pod in db.pods.list([found.id]).get(found.id, ()):
+    pods = db.pods.list([found.id])
+    drained = leaving.leaving(context, [found], pods)
+    reasons += [serializers.reason(one) for one in leaving.reason(found, drained)]
+    for pod in pods.get(found.id, ()):
         if pod.attempt == found.attempt and (reply := states.explain(pod)):
             problem = Problem(
                 pod.reason or "pod",

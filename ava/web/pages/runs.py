@@ -13,7 +13,7 @@ from ava.http.routing import Ref
 from ava.schemas.definitions import Start
 from ava.schemas.model_services import Scale
 from ava.schemas.runs import RunsQuery
-from ava.services import definitions, model_services
+from ava.services import definitions, model_services, node_drains
 from ava.services.auth.caller import Caller
 from ava.services.context import Context
 from ava.services.runs import runs
@@ -105,6 +105,17 @@ def stop(id: Ref, visit: Someone) -> Response:
     """Ask for the end of a run."""
     runs.stop_run(visit.context, visit.caller, id)
     return visit.go(f"/runs/{id}", done="stopped")
+
+
+@routes.post("/runs/{id}/consent")
+def consent(id: Ref, visit: Someone) -> Response:
+    """Agree that a training is ended for maintenance of its node."""
+    return visit.changed(
+        lambda: node_drains.consent(visit.context, visit.caller, id),
+        partial(_page, visit, id),
+        f"/runs/{id}",
+        "agreed",
+    )
 
 
 @routes.post("/runs/{id}/scale")

@@ -16,6 +16,8 @@ import time
 
 KUBECTL = ["kubectl", "--kubeconfig", "/root/.kube/config", "--request-timeout=20s"]
 MIRROR = "kubernetes.io/config.mirror"
+MANAGED, RUN = "ava.io/managed", "ava.io/run"  # labels of AVA's pods
+SPACE = "ava-"  # what the names of their namespaces begin with
 SLICE = 10  # seconds that kubectl may wait before what is left is looked at again
 
 
@@ -57,6 +59,13 @@ def without_controller(pod):
 def with_local_data(pod):
     """Return whether a pod has a volume that goes with it."""
     return any("emptyDir" in volume for volume in pod["spec"].get("volumes") or [])
+
+
+def run_of(pod):
+    """Return the run of AVA that a pod says it is of, "" for none; whether there is such a run only the platform knows."""
+    labels = pod["metadata"].get("labels") or {}
+    ours = labels.get(MANAGED) == "true" and pod["metadata"]["namespace"].startswith(SPACE)
+    return labels.get(RUN, "") if ours else ""
 
 
 def selects(selector, labels):
@@ -131,10 +140,16 @@ class Drain(object):
         return [p for p in found if not stays(p)], [p for p in found if stays(p)]
 
     def look(self):
-        """Return what draining would mean, changing nothing: cordoned, going, and refused (why to pods)."""
+        """Return what draining would mean, changing nothing: cordoned, going, refused (why to pods), runs (pod to AVA's run)."""
         cordoned = self.cordoned()
         going, staying = self.pods() if cordoned is not None else ([], [])
-        return {"cordoned": cordoned, "going": [called(p) for p in going], "refused": self.refused(going)}
+        runs = {called(p): run_of(p) for p in going if run_of(p)}
+        return {
+            "cordoned": cordoned,
+            "going": [called(p) for p in going],
+            "refused": self.refused(going),
+            "runs": runs,
+        }
 
     def refused(self, going):
         """Return what speaks against draining: ``without-controller`` and ``local-data`` to pods."""

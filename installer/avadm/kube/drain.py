@@ -1,4 +1,7 @@
-"""Cordoning and draining nodes: what kubectl on a master does (avadm_node/probes/kube/drain.py), for several nodes."""
+"""Cordoning and draining nodes: what kubectl on a master does (avadm_node/probes/kube/drain.py), for several nodes.
+
+Where the site has AVA its runs leave first, as the platform sees to it (kube/node_runs.py): nothing makes their pods again.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.kube.masters import Masters
+from avadm.kube.node_runs import Notice, Platform, Run, wait_for_runs
 from avadm.quantity import quantity
 
 SLICE_S = 10  # between two looks at what is left
@@ -38,16 +42,19 @@ class Drained:
         was_cordoned: whether it had been cordoned before.
         evicted: pods that are gone, NAMESPACE/NAME.
         seconds: how long it took.
+        runs: AVA's runs that have left it.
     """
 
     node: str
     was_cordoned: bool
     evicted: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    runs: list[Run] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it JSON-ready."""
-        return {**vars(self), "seconds": round(self.seconds, 1)}
+        runs = [run.as_dict() for run in self.runs]
+        return {**vars(self), "seconds": round(self.seconds, 1), "runs": runs}
 
 
 @dataclass(frozen=True)
@@ -57,17 +64,61 @@ class Allowed:
     Attributes:
         force: evict pods that nothing makes again.
         delete_local_data: evict pods whose data go with them.
-        timeout: seconds for each node.
+        timeout: seconds for each node; for runs of AVA after their notice.
+        notice: what the owners of AVA's runs are given.
     """
 
     force: bool = False
     delete_local_data: bool = False
     timeout: float = 600.0
+    notice: Notice = field(default_factory=Notice)
 
     @property
     def words(self) -> dict[str, bool]:
         """Parameters of the code on the master."""
         return {"force": self.force, "delete_local_data": self.delete_local_data}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What draining nodes means now.
+
+    Attributes:
+        cordoned: node to whether it is cordoned already.
+        going: node to how many pods are evicted, those of runs left out.
+        runs: node to AVA's runs on it.
+        platform: AVA; None where the site has none, or nothing of it is on the nodes and it cannot be asked.
+    """
+
+    cordoned: dict[str, bool]
+    going: dict[str, int]
+    runs: dict[str, list[Run]]
+    platform: Platform | None
+
+
+def plan(
+    masters: Masters, names: Sequence[str], allowed: Allowed, tell: Tell, platform: Platform | None = None
+) -> Plan:
+    """Look what draining nodes would mean, changing nothing.
+
+    Raises:
+        AvadmError: pods forbid it or a node is unknown, all reasons of all nodes; or AVA has runs there and cannot be asked.
+    """
+    seen = masters.ask("look", names, **allowed.words)
+    runs: dict[str, list[Run]] = {name: [] for name in names}
+    if platform is not None:
+        try:
+            runs = {name: _there(platform.runs(name), seen[name]) for name in names}
+        except AvadmError as error:
+            if not allowed.force and any(seen[name].get("runs") for name in names):
+                raise AvadmError([*error.findings, *_unasked(names, seen)]) from error
+            tell(f"AVA cannot be asked, and is left out: {error}")
+            platform = None
+    findings = [f for name in names for f in _speaks_against(name, _without(seen[name], runs[name]))]
+    if findings:
+        raise AvadmError(findings)
+    going = {name: len(_others(seen[name]["going"], seen[name], runs[name])) for name in names}
+    return Plan({name: seen[name]["cordoned"] for name in names}, going, runs, platform)
 
 
 def drain(
@@ -77,29 +128,83 @@ def drain(
     tell: Tell,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    platform: Platform | None = None,
 ) -> list[Drained]:
     """Have all pods but those of daemon sets and static ones leave nodes, one node after the other.
 
-    All nodes are cordoned before the first is drained, so that no pod goes from one to the next. Where it ends early, those that
-    are drained, were begun, or did not get done in time stay cordoned; all others are as they were.
+    All nodes are cordoned before the first is drained, so that no pod goes from one to the next; owners of AVA's runs on all of
+    them are notified then, so that their notices are over at the same time. Where it ends early, those that are drained, were
+    begun, or did not get done in time stay cordoned; all others are as they were.
 
     Raises:
         AvadmError: nothing was done, since pods forbid it or a node is unknown; or a node was not drained in time.
     """
-    seen = masters.ask("look", names, **allowed.words)
-    if findings := [f for name in names for f in _speaks_against(name, seen[name])]:
-        raise AvadmError(findings)
-    ours = [name for name in names if not seen[name]["cordoned"]]
-    every = [Drained(name, seen[name]["cordoned"]) for name in names]
+    known = plan(masters, names, allowed, tell, platform)
+    platform = known.platform
+    ours = [name for name in names if not known.cordoned[name]]
+    every = [Drained(name, known.cordoned[name]) for name in names]
     begun: set[str] = set()
     try:
         masters.ask("cordon", names)
+        if platform is not None:
+            for name in names:
+                platform.begin(name, allowed.notice)
         for one in every:
-            tell(f"{one.node}: {quantity(len(seen[one.node]['going']), 'pod')} to evict")
+            tell(f"{one.node}: {quantity(known.going[one.node], 'pod')} to evict")
+            if platform is not None:
+                one.runs += wait_for_runs(
+                    masters, platform, one.node, allowed.timeout, tell, begun, clock, sleep
+                )
             _one(masters, one, allowed, tell, begun, clock, sleep)
     except AvadmError as error:
-        raise AvadmError([*error.findings, *_put_back(masters, ours, names, begun)]) from error
+        back = _put_back(masters, ours, names, begun, platform)
+        raise AvadmError([*error.findings, *back]) from error
     return every
+
+
+def uncordon(masters: Masters, names: Sequence[str], tell: Tell, platform: Platform | None) -> dict[str, Any]:
+    """Let new pods come to nodes again, and AVA's runs stay; return node to what that changed.
+
+    Where AVA cannot be asked, it withdraws what it was asked for by itself: it sees that the nodes take pods.
+    """
+    answer = masters.ask("uncordon", names)
+    if platform is not None:
+        try:
+            for name in names:
+                platform.withdraw(name)
+        except AvadmError as error:
+            tell(f"AVA cannot be asked; it sees within a minute that runs may stay: {error}")
+    return answer
+
+
+def _there(runs: Iterable[Run], seen: Mapping[str, Any]) -> list[Run]:
+    """Return those runs of which the node has pods; the platform's own knowledge may be some seconds old."""
+    held = {run.identity for run in runs} & _identities(seen)
+    return [run for run in runs if run.identity in held]
+
+
+def _identities(seen: Mapping[str, Any]) -> set[tuple[str, str]]:
+    return {(pod.partition("/")[0], run) for pod, run in seen.get("runs", {}).items()}
+
+
+def _others(pods: Iterable[str], seen: Mapping[str, Any], runs: Iterable[Run]) -> list[str]:
+    """Return the pods that are of none of these runs. A label alone proves nothing: the namespace must be the run's too."""
+    held, said = {run.identity for run in runs}, seen.get("runs", {})
+    return [pod for pod in pods if (pod.partition("/")[0], said.get(pod, "")) not in held]
+
+
+def _without(seen: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
+    """Return what was seen of a node without the refusals that are of AVA's runs: these leave by the platform."""
+    left = {why: _others(pods, seen, runs) for why, pods in seen["refused"].items()}
+    return {**seen, "refused": {why: pods for why, pods in left.items() if pods}}
+
+
+def _unasked(names: Iterable[str], seen: Mapping[str, Any]) -> list[Finding]:
+    return [
+        finding("drain-platform", found=_pods(seen[name]["runs"]), host=name)
+        for name in names
+        if seen[name].get("runs")
+    ]
 
 
 def _one(
@@ -174,13 +279,16 @@ def _late(name: str, left: str, pods: Sequence[Mapping[str, str]], allowed: Allo
     )
 
 
-def _put_back(masters: Masters, ours: Sequence[str], names: Sequence[str], begun: set[str]) -> list[Finding]:
+def _put_back(
+    masters: Masters, ours: Sequence[str], names: Sequence[str], begun: set[str], platform: Platform | None
+) -> list[Finding]:
     """Let pods come again to what we cordoned in vain; tell what stays cordoned, and what could not be put back."""
     back = [name for name in ours if name not in begun]
     findings = []
     if back:
         try:
-            masters.ask("uncordon", back)
+            # AVA withdraws by itself where a node takes pods: what is said of it here would only hide what has gone wrong.
+            uncordon(masters, back, lambda line: None, platform)
         except AvadmError:
             findings.append(finding("left-cordoned-unknown", ", ".join(back), nodes=" ".join(back)))
     if stay := [name for name in names if name not in back]:

@@ -11,6 +11,7 @@ from tests.unit.ava.db.test_db_definitions import *
 from tests.unit.ava.db.test_db_groups import *
 from tests.unit.ava.db.test_db_heartbeats import *
 from tests.unit.ava.db.test_db_keys import *
+from tests.unit.ava.db.test_db_node_drains import *
 from tests.unit.ava.db.test_db_offboarding import *
 from tests.unit.ava.db.test_db_outbox import *
 from tests.unit.ava.db.test_db_pods import *

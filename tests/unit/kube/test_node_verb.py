@@ -90,7 +90,9 @@ def avadm(tmp_path, masters, monkeypatch):
     monkeypatch.setattr(App, "fleet", lambda self: masters)
     run = module.drain
     # Its clock is a default of the function, read when it was defined.
-    monkeypatch.setattr(module, "drain", lambda *given: run(*given, lambda: masters.now, lambda _: None))
+    monkeypatch.setattr(
+        module, "drain", lambda *given, **more: run(*given, lambda: masters.now, lambda _: None, **more)
+    )
     return lambda *words: CliRunner().invoke(cli, ["node", *words], standalone_mode=False)
 
 
@@ -172,7 +174,7 @@ def test_one_that_was_cordoned_before_stays_so_whatever_comes(avadm, masters):
     assert masters.cordoned == {"comp1"}
     del masters.broken["drain"]
     report = json.loads(avadm("drain", "comp1", "--json").stdout)["nodes"]
-    assert report == [{"node": "comp1", "was_cordoned": True, "evicted": [], "seconds": 10}]
+    assert report == [{"node": "comp1", "was_cordoned": True, "evicted": [], "seconds": 10, "runs": []}]
 
 
 def test_the_next_master_is_asked_where_one_is_silent_or_cannot(avadm, masters):
@@ -193,7 +195,7 @@ def test_what_a_master_runs_is_taken_by_python_and_asks_kubectl(tmp_path):
         "*fieldSelector=spec.nodeName%3Dw1) echo '{\"items\": []}';; *) exit 3;; esac\n"
     )
     fake.chmod(0o755)
-    looked = {"cordoned": True, "going": [], "refused": {}}
+    looked = {"cordoned": True, "going": [], "refused": {}, "runs": {}}
     for do, wanted in (("look", looked), ("cordon", {"changed": False})):
         text = script(drain.answer, {"do": do, "names": ["w1"]})
         env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}

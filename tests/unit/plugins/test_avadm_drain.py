@@ -96,6 +96,17 @@ def test_what_would_be_lost_is_refused_all_at_once_before_anything_changes():
     assert not done["cordoned"]
 
 
+def test_a_look_says_which_pods_are_of_runs_of_the_platform():
+    marks = {"ava.io/managed": "true", "ava.io/run": "r1"}
+    there = (
+        pod("mine", None, "ava-vision", labels=marks),
+        pod("label", None, "shop", labels=marks),
+        pod("unmanaged", None, "ava-vision", labels={"ava.io/run": "r1"}),
+        pod("set", "DaemonSet", "ava-vision", labels=marks),
+    )
+    assert node(Kubectl(*there)).look()["runs"] == {"ava-vision/mine": "r1"}
+
+
 @pytest.mark.parametrize(
     ("given", "refused"),
     [

@@ -110,6 +110,8 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "pools.put": lambda s, w: ("PUT", "/pools/fast", {"gpu": True, "selector": {"a": "b"}}),
     "pools.delete": lambda s, w: ("DELETE", "/pools/cpu", None),
     "cluster.show": lambda s, w: ("GET", "/cluster", None),
+    "nodes.runs": lambda s, w: ("GET", "/nodes/comp1", None),
+    "nodes.drain": lambda s, w: ("PUT", "/nodes/comp1/drain", {"notice": 60}),
     "images.list": lambda s, w: ("GET", "/images", None),
     "registry.token": lambda s, w: ("GET", "/registry/token?service=registry.site:5004", None),
     "pushed-images.show": lambda s, w: ("GET", f"/pushed-images?group={_pushed(s)}", None),
@@ -125,6 +127,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "runs.make": lambda s, w: ("POST", "/runs", {"name": "r", "spec": SPEC}),
     "runs.show": lambda s, w: ("GET", f"/runs/{_run(s)}", None),
     "runs.stop": lambda s, w: ("POST", f"/runs/{_run(s)}/stop", None),
+    "runs.consent": lambda s, w: ("POST", f"/runs/{_run(s)}/consent", None),
     "runs.why": lambda s, w: ("GET", f"/runs/{_run(s)}/why", None),
     "runs.pods": lambda s, w: ("GET", f"/runs/{_run(s)}/pods", None),
     "runs.logs": lambda s, w: ("GET", f"/runs/{_run(s)}/logs", None),
@@ -160,7 +163,9 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
 # Its workbench has no disk that could grow.
 # A program's token opens no workbench: a browser's session does (test_api_workbenches.py).
 # Of this site's registry no one gets a token (tests/platform/api/test_user_images.py).
+# Its run is queued: no drain waits for it.
 BUSY = {
+    "runs.consent": 409,
     "registry.token": 404,
     "groups.delete": 409,
     "users.delete": 409,

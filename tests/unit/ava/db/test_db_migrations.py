@@ -94,6 +94,11 @@ WRITTEN = {
     "0019": [],
     "0020": [],
     "0021": [],
+    "0022": [
+        "INSERT INTO node_drains (cluster, node, asked_by, begun, until)"
+        " VALUES ('default', 'comp1', 'ann', :then, :then)",
+        "INSERT INTO node_drain_runs (cluster, node, run) VALUES ('default', 'comp1', 'r1aaaaaaaaaaa')",
+    ],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 

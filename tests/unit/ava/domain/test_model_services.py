@@ -96,6 +96,13 @@ class Serving(RuleBasedStateMachine):
         if name:
             del self.pods[name]
 
+    @rule(data=st.data())
+    def is_drained(self, data):
+        """Its node is: for a replica of the former revision, and for one of the new."""
+        name = self.some(data, lambda p: not (p.ending or p.ended))
+        if name:
+            self.pods[name] = replace(self.pods[name], leaving=True)
+
     @rule(count=st.integers(1, 6))
     def scale(self, count):
         self.service = replace(self.service, wanted=count)
@@ -120,6 +127,7 @@ class Serving(RuleBasedStateMachine):
                 self.pods[name] = replace(pod, ready=serves, bad=not serves)
             self.step()
         if self.service.target in self.good:
+            assert not any(p.leaving for p in self.pods.values())
             assert sorted(self.pods) == [(self.service.target, i) for i in range(self.service.wanted)] or (
                 len(self.pods) == self.service.wanted and {n[0] for n in self.pods} == {self.service.target}
             )
@@ -163,6 +171,40 @@ def test_a_replica_that_ended_is_taken_away_and_made_again_under_a_free_name():
     steady = replace(SERVICE, target=0)
     done = plan(steady, [*ready(0, 0), Replica(0, 1, ended=True)])
     assert (done.create, done.remove) == (((0, 2),), ((0, 1),))
+
+
+def test_a_replica_on_a_drained_node_goes_once_another_one_serves_elsewhere():
+    steady = replace(SERVICE, target=0)
+    there = [*ready(0, 0), *ready(0, 1, leaving=True)]
+    done = plan(steady, there)
+    assert (done.create, done.remove, done.settled) == (((0, 2),), (), False)
+    assert plan(steady, [*there, Replica(0, 2)]) == replace(done, create=())
+    done = plan(steady, [*there, *ready(0, 2)])
+    assert (done.create, done.remove) == ((), ((0, 1),))
+    assert plan(steady, ready(0, 0, 2)).settled
+
+
+def test_of_several_on_drained_nodes_no_more_than_an_update_s_move_at_once():
+    steady = replace(SERVICE, target=0, wanted=4)
+    assert plan(steady, ready(0, 0, 1, 2, 3, leaving=True)).create == ((0, 4),)
+    assert plan(steady, ready(0, 0, 1, 2, 3)).create == ()
+
+
+def test_one_that_does_not_serve_on_a_drained_node_goes_no_earlier():
+    steady = replace(SERVICE, target=0)
+    there = [*ready(0, 0), Replica(0, 1, leaving=True)]
+    assert (plan(steady, there).create, plan(steady, there).remove) == (((0, 2),), ())
+    assert plan(steady, [*there, *ready(0, 2)]).remove == ((0, 1),)
+
+
+@pytest.mark.parametrize("target", [0, 1])
+def test_when_its_time_is_over_a_replica_goes_whether_or_not_another_serves(target):
+    """Of a service whose replicas never become ready, or whose update is stalled, none holds a node."""
+    service = replace(SERVICE, target=target)
+    due = ready(0, 1, leaving=True, due=True)
+    there = [*ready(0, 0), Replica(target, 2, bad=True), *due]
+    assert (0, 1) in plan(service, there).remove
+    assert (0, 1) not in plan(service, [*there[:2], *ready(0, 1, leaving=True)]).remove
 
 
 @pytest.mark.parametrize(
