@@ -626,6 +626,13 @@ CATALOGUE: dict[str, FindingType] = {
         "Leave the option out, or run `avadm lab down` first.",
     ),
     "lab-command": FindingType("{doing} failed.", "{remedy}"),
+    "lab-disk": FindingType("The lab has no such disk, or has it already."),
+    "lab-disk-bay": FindingType(
+        "The disk cannot be inserted.", "Pull one first: `avadm lab disk pull NODE SERIAL`."
+    ),
+    "lab-disk-held": FindingType(
+        "Something holds the disk on this machine.", "See `losetup --list` and `fuser` on this machine."
+    ),
     "lab-engine": FindingType(
         "The container engine does not start.", "Read the log, or start docker yourself and run this again."
     ),
