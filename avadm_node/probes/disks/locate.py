@@ -25,7 +25,7 @@ def do(given, machine=None):
     """
     machine = machine or Machine(report.run)
     name = os.path.basename(given["device"])
-    if not os.path.exists(machine.path("/sys/class/block/" + name)):
+    if not os.path.exists(machine.path(given["device"])):
         return {"done": False, "how": "%s is not in the node any more" % given["device"]}
     word = "locate" if given["on"] else "locate_off"
     rc, out, err = machine.run(["ledctl", "%s=%s" % (word, given["device"])])
