@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
-from avadm.engine.recorder import Display
 from avadm.engine.request import Notes, Request
 from avadm.engine.run import execute
 from avadm.engine.session import Session
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.inventory.desired import Keyring
+from avadm.operations.follow import shown
 from avadm.operations.model import Tell
-from avadm.plan.graph import ScheduledPhase, make_plan
-from avadm.remote.events import Event, Kind
+from avadm.plan.graph import make_plan
 from avadm.site.load import SiteFile
-from avadm.site.model import Site
 from avadm.state.records import SiteRecords
-
-
-class Lines:
-    """Shows a run as one line for each phase that ends, and for each node that failed."""
-
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to put right."""
-
-    def __call__(self, event: Event) -> None:
-        """Show one event."""
-        if event.kind is Kind.PHASE_END:
-            self._tell(f"    phase {event.phase}: {event.message} ({event.seconds or 0:.0f} s)")
-        elif event.kind in (Kind.FAILED, Kind.UNREACHABLE):
-            self._tell(f"    phase {event.phase}: {event.host}: {event.message.strip() or 'failed'}")
 
 
 def run_phase(
@@ -68,15 +46,12 @@ def run_phase(
     if cluster.replica is None:
         raise RuntimeError("the site's lock is not held")
 
-    def show(site: Site, steps: Sequence[ScheduledPhase]) -> Display:
-        return Lines(tell)
-
     cluster.state.settle()
     records = SiteRecords(cluster.state, cluster.replica.snapshots)
     session = Session(site_file, Keyring.open(site_file.path), records, cluster.replica)
     steps = make_plan(site_file.site, [phase], limit=[node])
     request = Request(command, [phase], [node], own={node: own})
-    data = execute(session, steps, "apply", request, Notes(tell), show)
+    data = execute(session, steps, "apply", request, Notes(tell), shown(tell))
     if data["result"] == "canceled":
         raise KeyboardInterrupt
     if data["result"] != "good":

@@ -43,7 +43,7 @@ def test_it_runs_on_the_node_alone_with_its_own_variables(cluster, monkeypatch):
     assert request.command == "avadm disk replace"
     assert session.replica is cluster.replica
     assert session.records.state is cluster.state
-    assert lines == ["    phase ceph: a: no such device"]
+    assert lines == ["    ceph: a: no such device"]
 
 
 @pytest.mark.parametrize(("result", "raised"), [("failed", AvadmError), ("canceled", KeyboardInterrupt)])
