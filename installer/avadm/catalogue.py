@@ -626,7 +626,9 @@ CATALOGUE: dict[str, FindingType] = {
         "Leave the option out, or run `avadm lab down` first.",
     ),
     "lab-command": FindingType("{doing} failed.", "{remedy}"),
-    "lab-disk": FindingType("The lab has no such disk, or has it already."),
+    "lab-disk": FindingType(
+        "The lab has no such disk, or has it already.", "See `devices` of the node in the lab's site file."
+    ),
     "lab-disk-bay": FindingType(
         "The disk cannot be inserted.", "Pull one first: `avadm lab disk pull NODE SERIAL`."
     ),

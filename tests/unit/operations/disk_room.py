@@ -63,6 +63,7 @@ class Room:
         stuck: whether nothing is copied.
         dead: nodes that do not answer.
         seen: the flags that were set when an OSD was destroyed or made.
+        bad: names of disks that cannot be written; they are `left` in this state.
     """
 
     path: object
@@ -77,6 +78,7 @@ class Room:
     changes: list = field(default_factory=list)
     seen: list = field(default_factory=list)
     bad: set = field(default_factory=set)
+    left: str = "refused"
 
     @classmethod
     def of(cls, path):
@@ -314,7 +316,7 @@ class Room:
                 continue
             disk.writes += 1
             if name in self.bad:
-                disk.state = "refused"
+                disk.state = self.left
                 raise AvadmError(finding("phase-failed", found="failed", phase=phase), 1)
             number = reused[device.by_id]
             assert self.osds[number]["destroyed"], "its id is taken"

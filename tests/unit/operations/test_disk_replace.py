@@ -275,8 +275,10 @@ def test_without_a_new_disk_it_waits_for_one(room, desk):
     assert replaced(room)
 
 
-def test_a_bad_new_disk_costs_another_try(room, desk):
+@pytest.mark.parametrize("left", ["refused", "blank"])
+def test_a_bad_new_disk_costs_another_try(room, desk, left):
     room.die(0, recovered=True)
+    room.left = left
     room.insert("stor1", "N8")
     room.bad.add("N8")
     with pytest.raises(AvadmError):
