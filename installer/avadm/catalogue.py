@@ -651,6 +651,15 @@ CATALOGUE: dict[str, FindingType] = {
         "Leave the option out, or run `avadm lab down` first.",
     ),
     "lab-command": FindingType("{doing} failed.", "{remedy}"),
+    "lab-disk": FindingType(
+        "The lab has no such disk, or has it already.", "See `devices` of the node in the lab's site file."
+    ),
+    "lab-disk-bay": FindingType(
+        "The disk cannot be inserted.", "Pull one first: `avadm lab disk pull NODE SERIAL`."
+    ),
+    "lab-disk-held": FindingType(
+        "Something holds the disk on this machine.", "See `losetup --list` and `fuser` on this machine."
+    ),
     "lab-engine": FindingType(
         "The container engine does not start.", "Read the log, or start docker yourself and run this again."
     ),
@@ -1066,6 +1075,10 @@ CATALOGUE: dict[str, FindingType] = {
         "The node runs another operating system than the profile's.",
         "Install the node again, or choose the profile that fits in the site file.",
     ),
+    "osd-stop": FindingType(
+        "The daemon of {words} could not be stopped.",
+        "See `systemctl status` and `journalctl` of its unit on the node; then run the same command again.",
+    ),
     "osd-without-devices": FindingType(
         "{name} has the role osd but no approved device.",
         "Run `avadm bootstrap`, then `avadm disk list --limit {name}` and `avadm disk approve {name} DISK`.",
@@ -1140,6 +1153,10 @@ CATALOGUE: dict[str, FindingType] = {
     "people-unknown": FindingType(
         "The platform has no {kind} {name}.",
         "Correct the name, add the {kind} to the file, or apply all of the file: `avadm ava apply FILE`.",
+    ),
+    "phase-failed": FindingType(
+        "The phase {phase} failed on the node.",
+        "Its log names the task. When that is fixed, the same command continues.",
     ),
     "pki-unreadable": FindingType(
         "The site's certificates cannot be read.",
@@ -1296,6 +1313,59 @@ CATALOGUE: dict[str, FindingType] = {
         "{name} has the registry, but does not mount the shared file system that is to keep its images.",
         "Add the role client.",
         check="registry-storage",
+    ),
+    "replace-degraded": FindingType(
+        "The OSD is down, and what it held has one copy fewer until that is copied elsewhere.",
+        "Wait: ceph copies it ten minutes after an OSD went down. `{command}` does so at once, and waits. Without that it is "
+        "copied once only, to the new disk, and meanwhile some data have no spare copy.",
+    ),
+    "replace-elsewhere": FindingType(
+        "The new disk is approved for another node.",
+        "Look with `avadm disk list` which disk is in which node.",
+    ),
+    "replace-entry": FindingType(
+        "Several approved disks of the node bear no OSD: it is not clear which one was that of osd.{number}.",
+        "Name the disk that is replaced by its serial number or by-id path, or remove the others from the site file.",
+    ),
+    "replace-in-use": FindingType(
+        "The OSD is in use: it has data of which the managers do not say that they are complete elsewhere.",
+        "`{command}` moves them to other OSDs first. If the OSD is broken and should not run: `systemctl stop` it, and wait.",
+    ),
+    "replace-last-copy": FindingType(
+        "Something has no complete copy on the OSDs that are up: the old disk may have the last one.",
+        "Do not destroy it. Bring up what is down; `ceph health detail` names the placement groups.",
+    ),
+    "replace-no-disk": FindingType(
+        "No blank disk is in the node, and osd.{number} works: it would be destroyed before there is another disk for it.",
+        "Insert the new disk first, where a bay is free. Without it, the command moves the data and then waits for the disk.",
+    ),
+    "replace-not-blank": FindingType(
+        "The new disk is not proven blank.",
+        "Is it the right disk? If what is on it may go: `avadm disk zap`.",
+    ),
+    "replace-osd": FindingType(
+        "{name} has no such OSD.",
+        "See `ceph osd tree`, or name the disk as `avadm disk list` does.",
+    ),
+    "replace-other-down": FindingType(
+        "Another OSD is down. All that this one held is complete elsewhere.",
+        "Bring it up first if it can be. Two dead disks are replaced one after the other.",
+    ),
+    "replace-others-down": FindingType(
+        "Another OSD is down, and what this one holds is not known to be complete elsewhere.",
+        "Bring it up, or wait until all placement groups are active and clean.",
+    ),
+    "replace-several": FindingType(
+        "Several blank disks are in the node.",
+        "Name the new one with --with.",
+    ),
+    "replace-smaller": FindingType(
+        "The new disk is smaller than the old one.",
+        "Take one that is at least as large: the OSD keeps its weight, and would run full first.",
+    ),
+    "replace-target": FindingType(
+        "It is not clear which OSD is meant.",
+        "Name it as osd.N; `ceph osd tree` and `avadm disk list` show them.",
     ),
     "replace-what": FindingType(
         "It is not clear what to recreate on which node.",

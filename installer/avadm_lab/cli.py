@@ -224,6 +224,34 @@ def power(node: str, state: str) -> None:
     console.print(f"{node} is {state}")
 
 
+@lab.group()
+def disk() -> None:
+    """Pull a disk out of a node, insert another one."""
+
+
+@disk.command()
+@click.argument("node")
+@click.argument("serial")
+def pull(node: str, serial: str) -> None:
+    """Pull a disk, by its serial number or letter, out of a running node; what uses it is killed."""
+    with Printer() as report:
+        found = _existing(report).pull(node, serial)
+    console.print(f"pulled {found.serial} out of {node}")
+
+
+@disk.command()
+@click.argument("node")
+@click.option("--size", help="Size, e.g. 10G [default: that of the lab's disks].")
+@click.option("--serial", help="Serial number, e.g. of a disk that was pulled [default: a new disk].")
+def insert(node: str, size: str | None, serial: str | None) -> None:
+    """Insert a disk into the first empty bay of a running node."""
+    from avadm_lab.layout import parse_size
+
+    with Printer() as report:
+        found = _existing(report).insert(node, parse_size(size) if size else None, serial)
+    console.print(f"inserted {found.serial} into {node}: {found.by_id}")
+
+
 @lab.command()
 @click.argument("name")
 @click.option("--role", "roles", multiple=True, help="A role that the site file will give it; repeatable.")

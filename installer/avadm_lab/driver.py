@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from avadm_lab.layout import LabNode
+from avadm_lab.layout import Disk, LabNode
 
 
 class MachineState(StrEnum):
@@ -93,6 +93,12 @@ class Driver(Protocol):
 
     def discard(self, node: LabNode) -> list[str]:
         """Remove one node with its disks and its host key; return what was removed, in words."""
+
+    def pull(self, node: LabNode, disk: Disk) -> None:
+        """Pull a disk out of a running node, as it is."""
+
+    def insert(self, node: LabNode, disk: Disk) -> None:
+        """Insert a disk into an empty bay of a running node."""
 
     def remove(self) -> list[str]:
         """Remove all that the driver made for this lab; return what was removed, in words."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from avadm_lab.docker.engine import Engine
 from avadm_lab.docker.machine import DockerDriver
 from avadm_lab.driver import Driver, MachineState, Reporter, step
 from avadm_lab.folder import Folder, usual
-from avadm_lab.layout import Config, LabNode
+from avadm_lab.layout import Config, Disk, LabNode
 from avadm_lab.process import Proc, run_checked
 
 _SPARE = range(2, 10)
@@ -58,7 +60,7 @@ class Lab:
         self.config = config
         self.planned = layout.nodes(config)
         """The nodes of its site file, as the lab writes it."""
-        self.nodes = [*self.planned, *self._spares()]
+        self.nodes = layout.exchanged([*self.planned, *self._spares()], self._bays())
         self.cacher = Cacher(self.proc, paths.cache() / "apt", config.name, config.gateway)
         self.driver: Driver = DockerDriver(
             self.proc, config, self.folder, paths.cache(), self.report, self.cacher.url
@@ -149,6 +151,7 @@ class Lab:
             others = [n for n in self._spares() if n.name != name]
             self.driver.suit([node])
             self._keep_spares([*others, node])
+            node = self.node(name)
             self.driver.ensure([node])
             self.driver.supply([node])
             self._known_hosts()
@@ -163,6 +166,9 @@ class Lab:
             self._running()
             node = self.node(name)
             removed = self.driver.discard(node)
+            self.folder.write(
+                {**(self.folder.read() or {}), "bays": {k: v for k, v in self._bays().items() if k != name}}
+            )
             self._keep_spares([n for n in self._spares() if n.name != name])
             return removed
 
@@ -188,12 +194,76 @@ class Lab:
             {"name": n.name, "roles": list(n.roles), "disks": len(n.disks), "rack": n.rack} for n in spares
         ]
         self.folder.write({**(self.folder.read() or {}), "spares": kept})
-        self.nodes = [*self.planned, *spares]
+        self.nodes = layout.exchanged([*self.planned, *spares], self._bays())
 
     def power(self, name: str, on: bool) -> None:
         """Cut a node's power as a pulled plug does, or switch it on and wait until it is ready."""
         with self._alone():
             self.driver.power(self.node(name), on)
+
+    def pull(self, name: str, disk: str) -> Disk:
+        """Pull a disk out of a running node; return it. Its content stays, and `insert` brings it back.
+
+        Args:
+            name: the node.
+            disk: its serial number, or its letter.
+
+        Raises:
+            AvadmError: there is no such disk, or it cannot be pulled.
+        """
+        with self._alone():
+            node = self.node(name)
+            found = next((d for d in node.disks if disk in (d.serial, d.letter)), None)
+            if found is None:
+                serials = ", ".join(d.serial for d in node.disks) or "none"
+                raise AvadmError.of("lab-disk", where=name, found=disk, wanted=serials)
+            self.driver.pull(node, found)
+            self._fill(name, found.letter, None)
+            return found
+
+    def insert(self, name: str, size: int | None = None, serial: str | None = None) -> Disk:
+        """Insert a disk into the first empty bay of a running node; return it.
+
+        Args:
+            name: the node.
+            size: bytes; those of the lab's disks where it is left out. A disk that was pulled keeps its own.
+            serial: its serial number, e.g. of one that was pulled; a new one where it is left out.
+
+        Raises:
+            AvadmError: no bay is empty, or a disk of that serial number is in a node.
+        """
+        with self._alone():
+            node = self.node(name)
+            empty = sorted(letter for letter, one in self._bays().get(name, {}).items() if one is None)
+            if not empty:
+                raise AvadmError.of("lab-disk-bay", where=name, found="none is empty", wanted="an empty bay")
+            used = {d.serial for n in self.nodes for d in n.disks}
+            names = (f"{self.config.name.upper()}-{name}-{empty[0]}{i}" for i in count(2))
+            chosen = serial or next(
+                n for n in names if n not in used and not (self.folder.disks / f"{n}.img").exists()
+            )
+            if chosen in used or not re.fullmatch(r"[A-Za-z0-9-]{1,40}", chosen):
+                raise AvadmError.of("lab-disk", where="--serial", found=chosen, wanted="one that no disk has")
+            file = self.folder.disks / f"{chosen}.img"
+            length = file.stat().st_size if file.exists() else size or self.config.disk_bytes
+            disk = Disk(chosen, empty[0], length)
+            self.driver.insert(node, disk)
+            self._fill(name, disk.letter, {"serial": disk.serial, "bytes": disk.bytes})
+            return disk
+
+    def _bays(self) -> dict[str, dict[str, Any]]:
+        """Return the bays whose disk was changed: node to letter to serial number and bytes, None for an empty one."""
+        try:
+            return dict((self.folder.read() or {}).get("bays", {}))
+        except AvadmError:  # a lab whose memory is damaged can still be removed by its name
+            return {}
+
+    def _fill(self, name: str, letter: str, disk: dict[str, Any] | None) -> None:
+        """Remember what is in a bay."""
+        bays = self._bays()
+        bays.setdefault(name, {})[letter] = disk
+        self.folder.write({**(self.folder.read() or {}), "bays": bays})
+        self.nodes = layout.exchanged(self.nodes, {name: {letter: disk}})
 
     def show(self) -> dict[str, Any]:
         """Return the nodes with addresses, roles, ssh access and state, JSON-ready."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import string
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -211,6 +212,25 @@ def spare(config: Config, name: str, roles: tuple[str, ...], disks: int, rack: s
         for letter in string.ascii_lowercase[1 : 1 + disks]
     )
     return LabNode(name, config.subnet[place], roles, rack, made, gpus=GPUS if "gpu" in roles else 0)
+
+
+def exchanged(nodes: Iterable[LabNode], bays: Mapping[str, Mapping[str, Any]]) -> list[LabNode]:
+    """Return nodes with the disks that are in their bays by now.
+
+    Args:
+        nodes: the nodes as they were made.
+        bays: node to letter to the serial number and bytes of the disk that is in that bay; None for an empty one.
+    """
+    found = []
+    for node in nodes:
+        own = bays.get(node.name, {})
+        made = {disk.letter: disk for disk in node.disks}
+        for letter, one in own.items():
+            made.pop(letter, None)
+            if one is not None:
+                made[letter] = Disk(str(one["serial"]), letter, int(one["bytes"]))
+        found.append(replace(node, disks=tuple(made[letter] for letter in sorted(made))))
+    return found
 
 
 def parse_size(text: str) -> int:

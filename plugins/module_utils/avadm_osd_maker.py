@@ -13,6 +13,7 @@ import json
 import os
 import pwd
 import re
+import shutil
 import time
 import uuid
 
@@ -79,26 +80,22 @@ class Maker(object):
         self.journal.write(entry)
         return entry
 
-    def make_raw(self, device, entry, own):
+    def make_raw(self, device, entry, own, reused=None):
         """Make an OSD on the bare device; return its id.
 
         Args:
             entry: the journal's entry, old or new.
             own: the device carries a half-made OSD of this very entry.
+            reused: the destroyed OSD's id that it takes over; None for a new one.
         """
-        secrets = {"cephx_secret": entry["key"]}
-        if entry["class"]:
-            secrets["crush_device_class"] = entry["class"]
-        words = ["osd", "new", entry["uuid"], "-i", "-"]
-        number = entry["id"] = int(self.ceph("asking for an OSD id", words, json.dumps(secrets)).strip())
-        self.journal.write(entry)
+        number = self.new_id(entry, reused)
         folder = DATA % number
         owned(folder, entry["uuid"])
         if not os.path.isdir(folder):
             os.makedirs(folder, 0o755)
         keyring = "[osd.%d]\n\tkey = %s\n" % (number, entry["key"])
         write(folder + "/keyring", keyring, 0o600)
-        link(device, folder)
+        link(device.path, folder)
         self.ceph("fetching the monitor map", ["mon", "getmap", "-o", folder + "/activate.monmap"])
         self.look_again(device, own)
         # Closing it let udev look again, which resets the owner; only then it is ceph's.
@@ -107,14 +104,47 @@ class Maker(object):
         if self.machine.number(self.machine.path(device.path)) != device.number:
             raise OsdError("%s no longer leads to %s, which was probed" % (device.path, device.real))
         ceph_owns(device.real, folder)
+        self.mkfs(folder, number, entry)
+        os.unlink(folder + "/activate.monmap")
+        self.journal.remove(entry["uuid"])
+        return number
+
+    def new_id(self, entry, reused=None):
+        """Have the cluster know a new OSD, under a destroyed one's id if one is given; write the id down and return it."""
+        secrets = {"cephx_secret": entry["key"]}
+        if entry["class"]:
+            secrets["crush_device_class"] = entry["class"]
+        words = ["osd", "new", entry["uuid"]] + ([str(reused)] if reused is not None else []) + ["-i", "-"]
+        number = entry["id"] = int(self.ceph("asking for an OSD id", words, json.dumps(secrets)).strip())
+        if reused is not None and number != reused:
+            raise OsdError("it is osd.%d already, and was to become osd.%d" % (number, reused))
+        self.journal.write(entry)
+        if reused is not None:
+            self.put_away(reused, entry["uuid"])
+        return number
+
+    def put_away(self, number, uuid):
+        """Move the folder of the destroyed OSD away whose id another one takes over; the disk behind it is not touched."""
+        folder = DATA % number
+        found = first_line(folder + "/fsid")
+        if os.path.ismount(folder):
+            # ceph-volume's, in memory.
+            self.run("unmounting %s" % folder, ["umount", folder])
+            found = first_line(folder + "/fsid")
+        if found in (None, uuid):
+            return
+        target = os.path.join(self.journal.folder, "replaced-%d-%s" % (number, found))
+        if os.path.isdir(target):
+            shutil.rmtree(target)
+        shutil.move(folder, target)
+
+    def mkfs(self, folder, number, entry):
+        """Write an OSD through the link `block` of a folder that has the monitor map."""
         argv = ["ceph-osd", "--cluster", "ceph", "--osd-objectstore", "bluestore", "--mkfs"]
         argv += ["-i", str(number), "--osd-data", folder + "/", "--keyfile", "-"]
         argv += ["--monmap", folder + "/activate.monmap"]
         argv += ["--osd-uuid", entry["uuid"], "--setuser", "ceph", "--setgroup", "ceph"]
         self.run("writing the OSD", argv, entry["key"])
-        os.unlink(folder + "/activate.monmap")
-        self.journal.remove(entry["uuid"])
-        return number
 
     def look_again(self, device, own=False):
         """Find and probe it once more, open for writing: nothing may have changed since the first time."""
@@ -130,6 +160,15 @@ class Maker(object):
         """
         # It asks for an id only once there is a volume: see before that somebody would answer.
         self.ceph("asking the monitors", ["mon", "getmap", "-o", os.devnull])
+        name = self.make_volume(device)
+        argv = ["ceph-volume", "lvm", "create", "--bluestore", "--data", name]
+        if device.approved.get("device_class"):
+            argv += ["--crush-device-class", device.approved["device_class"]]
+        self.run("ceph-volume", argv)
+        return ownership.logical_volumes(self.machine, device.real)[0][0]
+
+    def make_volume(self, device):
+        """Make one logical volume of a device; return its name, GROUP/VOLUME."""
         name = str(uuid.uuid4())
         group, volume = "ceph-" + name, "osd-block-" + name
         self.look_again(device)
@@ -137,11 +176,36 @@ class Maker(object):
         self.run("making a volume group", ["vgcreate", group, device.real], "n\n")
         argv = ["lvcreate", "--extents", "100%FREE", "--name", volume, group]
         self.run("making a logical volume", argv, "n\n")
-        argv = ["ceph-volume", "lvm", "create", "--bluestore", "--data", "%s/%s" % (group, volume)]
-        if device.approved.get("device_class"):
-            argv += ["--crush-device-class", device.approved["device_class"]]
-        self.run("ceph-volume", argv)
-        return ownership.logical_volumes(self.machine, device.real)[0][0]
+        return "%s/%s" % (group, volume)
+
+    def make_lvm_again(self, device, entry, reused, cluster):
+        """Make an OSD on a logical volume under a destroyed one's id; return the id.
+
+        Not by `ceph-volume lvm create --osd-id`: where that fails it purges the id, and with it the OSD's place in the CRUSH
+        map, and erases every volume that is tagged with the id, which the old disk's is as well.
+        """
+        number = self.new_id(entry, reused)
+        folder = os.path.join(self.journal.folder, "made-" + entry["uuid"])
+        if not os.path.isdir(folder):
+            os.makedirs(folder, 0o700)
+        try:
+            self.ceph("fetching the monitor map", ["mon", "getmap", "-o", folder + "/activate.monmap"])
+            name = self.make_volume(device)
+            path = "/dev/" + name
+            self.run_command(["udevadm", "settle", "--timeout=30"], None)
+            link(path, folder)
+            ceph_owns(self.machine.path(path), folder)
+            self.mkfs(folder, number, entry)
+        finally:
+            shutil.rmtree(folder)
+        argv = ["lvs", "--noheadings", "--options", "lv_uuid", name]
+        tags = volume_tags(number, entry, cluster, path, self.run("asking for the volume", argv).strip())
+        # Last, in one go: a volume with tags is a whole OSD.
+        words = [word for tag in tags for word in ("--addtag", tag)]
+        self.run("tagging the volume", ["lvchange"] + words + [name])
+        self.journal.remove(entry["uuid"])
+        self.activate(number, entry["uuid"])
+        return number
 
     def activate(self, number, uuid):
         """Bring back an lvm OSD's folder (node re-installed, a run cut off); return if it was missing."""
@@ -163,7 +227,7 @@ class Maker(object):
             self.run("restoring the OSD's folder", argv)
             ceph_owns(device.real, folder)
             changed = True
-        return link(device, folder) or changed
+        return link(device.path, folder) or changed
 
     def write_dropin(self):
         """Write the unit's addition; return whether it was missing."""
@@ -240,14 +304,43 @@ def owned(folder, uuid):
     return found is not None
 
 
-def link(device, folder):
-    """Let the OSD's block link lead to the stable path; return whether it did not."""
+def volume_tags(number, entry, cluster, path, volume):
+    """Return the tags by which ceph-volume (14.2 to 18.2) knows an OSD's volume, NAME=VALUE each.
+
+    Args:
+        number: the OSD's id.
+        entry: the journal's entry.
+        cluster: the cluster's fsid.
+        path: the volume's path.
+        volume: the volume's own UUID.
+    """
+    return [
+        "ceph.%s=%s" % pair
+        for pair in (
+            ("block_device", path),
+            ("block_uuid", volume),
+            ("cephx_lockbox_secret", ""),
+            ("cluster_fsid", cluster),
+            ("cluster_name", "ceph"),
+            ("crush_device_class", entry["class"] or "None"),
+            ("encrypted", "0"),
+            ("osd_fsid", entry["uuid"]),
+            ("osd_id", "%d" % number),
+            ("osdspec_affinity", ""),
+            ("type", "block"),
+            ("vdo", "0"),
+        )
+    ]
+
+
+def link(target, folder):
+    """Let the OSD's block link lead to a stable path; return whether it did not."""
     path = folder + "/block"
-    if os.path.islink(path) and os.readlink(path) == device.path:
+    if os.path.islink(path) and os.readlink(path) == target:
         return False
     if os.path.lexists(path):
         os.unlink(path)
-    os.symlink(device.path, path)
+    os.symlink(target, path)
     return True
 
 

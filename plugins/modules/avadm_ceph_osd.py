@@ -12,6 +12,7 @@ description:
   - A device that is an OSD of this cluster already is left as it is; its daemon is enabled and started.
   - A blank device is probed once more, open for writing, just before it is written.
   - An OSD whose making was cut off is finished, with the same id.
+  - A blank device takes over the id of a destroyed OSD where I(reused_ids) says so; its place in the CRUSH map stays.
 options:
   devices:
     description:
@@ -36,6 +37,10 @@ options:
     description: The least size of a device.
     type: int
     default: 5368709120
+  reused_ids:
+    description: The destroyed OSD's id that a device takes over, by any one identifier of its approval.
+    type: dict
+    default: {}
   timeout:
     description: Seconds in which all daemons must be up.
     type: int
@@ -81,12 +86,21 @@ def entry_for(device, osd, entries):
     return next((e for e in entries.values() if e["path"] == device.path), None)
 
 
-def make(maker, backend, device, state, osd, entries):
+def reused_id(device, reused):
+    """Return the id that a device takes over; None where it gets a new one."""
+    named = [reused[device.approved[kind]] for kind in naming.KINDS if device.approved.get(kind) in reused]
+    return int(named[0]) if named else None
+
+
+def make(maker, given, device, state, osd, entries):
     """Make the OSD of one device; return its id. Raises OsdError."""
-    if backend == "lvm":
+    reused = reused_id(device, given.get("reused_ids") or {})
+    if given["backend"] == "lvm" and reused is None:
         return maker.make_lvm(device)
     entry = entry_for(device, osd, entries) or maker.begin(device)
-    return maker.make_raw(device, entry, own=state == "unfinished")
+    if given["backend"] == "lvm":
+        return maker.make_lvm_again(device, entry, reused, given["fsid"])
+    return maker.make_raw(device, entry, state == "unfinished", reused)
 
 
 def ensure(maker, given, judged, entries, clock=time.time):
@@ -107,7 +121,7 @@ def ensure(maker, given, judged, entries, clock=time.time):
                 # The run that made it may have been cut off before it could forget.
                 maker.journal.remove(osd["fsid"])
             else:
-                number = make(maker, given["backend"], device, state, osd, entries)
+                number = make(maker, given, device, state, osd, entries)
                 created.append(number)
             if raw:
                 changed = maker.prepare(device, number) or changed
@@ -138,6 +152,7 @@ def main():
             "bootstrap_key": {"type": "str", "required": True, "no_log": True},
             "backend": {"type": "str", "choices": ["lvm", "raw"], "default": "lvm"},
             "min_bytes": {"type": "int", "default": blank.MIN_BYTES},
+            "reused_ids": {"type": "dict", "default": {}},
             "timeout": {"type": "int", "default": 120},
         },
         supports_check_mode=True,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
+from avadm.cli.disk_replace import replace
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
@@ -24,7 +25,10 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group()
 def disk() -> None:
-    """Look at the nodes' disks, approve them for use, erase one."""
+    """Look at the nodes' disks, approve them for use, replace or erase one."""
+
+
+disk.add_command(replace)
 
 
 @disk.command("list")

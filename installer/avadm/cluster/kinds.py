@@ -11,14 +11,18 @@ from typing import Any, ClassVar
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.cluster.setting import Setting
+from avadm.disks.nodes import ask
 from avadm.errors import DAMAGE, AvadmError
 from avadm.remote import access
 from avadm.remote.fleet import Result
 from avadm.site.placement import alertmanagers
+from avadm_node.probes.disks import locate
 
 TEXTFILES = "/var/lib/prometheus/node-exporter"
 """Folder whose files node_exporter exports (roles/node_exporter)."""
 END_METRIC = "avadm_maintenance_end_timestamp_seconds"
+LED_S = 60.0
+"""Seconds that a node has for an LED."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,40 @@ class Noout(Setting):
         """Remove the flag of the host."""
         if self.held(cluster):
             cluster.ceph("osd", "unset-group", "noout", self.target)
+
+
+@dataclass(frozen=True)
+class LocateLed(Setting):
+    """The LED by which people find a disk in its bay; the target is ``NODE DEVICE``. Where it cannot be lit, it is not."""
+
+    kind: ClassVar[str] = "locate-led"
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return f"locate LED of {self.target}"
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return that it is not: what lit it before cannot be asked everywhere, and no one needs it afterwards."""
+        return False
+
+    def set(self, cluster: Cluster) -> None:
+        """Light it."""
+        self.switch(cluster, on=True)
+
+    def unset(self, cluster: Cluster) -> None:
+        """Put it out."""
+        self.switch(cluster, on=False)
+
+    def switch(self, cluster: Cluster, *, on: bool) -> str:
+        """Light it or put it out; return how that went, in words: no operation ends for a LED."""
+        node, _, device = self.target.partition(" ")
+        given = {"device": device, "on": on}
+        try:
+            found = ask(cluster.fleet, cluster.site_file.profile.python, node, locate.do, given, LED_S)
+        except AvadmError as error:
+            return f"not lit: {error}"
+        return f"{'lit' if on else 'out'}, by {found['how']}" if found["done"] else f"not lit: {found['how']}"
 
 
 @dataclass(frozen=True)

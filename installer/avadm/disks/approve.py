@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from avadm.disks.nodes import Disk
 from avadm.findings import Finding
 from avadm.site import edit
 from avadm.site.text import read_text
+from avadm_node.probes.disks.naming import KINDS
 
 
 def refusals(disks: Sequence[Disk]) -> list[Finding]:
@@ -57,26 +58,39 @@ def entry(disk: Disk, device_class: str | None = None) -> dict[str, str]:
     return made
 
 
-def edited(text: str, node: str, entries: Sequence[dict[str, str]]) -> str:
-    """Return a site file's text with devices added to a node; comments, quotes and order stay.
+def edited(
+    text: str, node: str, entries: Sequence[Mapping[str, str]], removed: Sequence[Mapping[str, str]] = ()
+) -> str:
+    """Return a site file's text with devices added to a node and others removed; comments, quotes and order stay.
 
     Raises:
         KeyError: the file has no such node (of its own: it may come from an anchor).
     """
 
-    def add(data: Any) -> None:
+    def change(data: Any) -> None:
         found = edit.entry(data, node)
         if not found.get("devices"):
             found["devices"] = CommentedSeq()
-        found["devices"] += [CommentedMap(one) for one in entries]
+        devices = found["devices"]
+        for index in reversed(range(len(devices))):
+            if any(_same(devices[index], one) for one in removed):
+                del devices[index]
+        devices += [CommentedMap(one) for one in entries]
 
-    return edit.changed(text, add)
+    return edit.changed(text, change)
 
 
-def approve(path: Path, node: str, entries: Sequence[dict[str, str]]) -> str:
-    """Write approvals into a site file and return the difference, as a unified diff.
+def _same(written: Mapping[str, Any], approval: Mapping[str, str]) -> bool:
+    """Return whether a device of the file is the one that an approval names."""
+    return all(written.get(kind) == approval.get(kind) for kind in KINDS)
+
+
+def approve(
+    path: Path, node: str, entries: Sequence[Mapping[str, str]], removed: Sequence[Mapping[str, str]] = ()
+) -> str:
+    """Write approvals into a site file, remove others, and return the difference, as a unified diff.
 
     Raises:
         AvadmError: the file cannot be read or written, or would not be good any more; then it is as before.
     """
-    return edit.write(path, edited(read_text(path), node, entries))
+    return edit.write(path, edited(read_text(path), node, entries, removed))

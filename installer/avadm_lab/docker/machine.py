@@ -8,13 +8,23 @@ from pathlib import Path
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm_lab.docker import container, emulation, engine_flags, gpus, image, inotify, network, nodefiles
+from avadm_lab.docker import (
+    bays,
+    container,
+    emulation,
+    engine_flags,
+    gpus,
+    image,
+    inotify,
+    network,
+    nodefiles,
+)
 from avadm_lab.docker.client import LABEL_FOLDER, LABEL_NODE, Docker
 from avadm_lab.docker.container import Inspected
 from avadm_lab.docker.loop_devices import Loops
 from avadm_lab.driver import MachineState, NodeState, Reporter, step
 from avadm_lab.folder import Folder
-from avadm_lab.layout import Config, LabNode
+from avadm_lab.layout import Config, Disk, LabNode
 from avadm_lab.process import Proc
 
 _AT_ONCE = 4  # container starts wait for disk and engine; more at once gained nothing on 2 cores
@@ -147,6 +157,14 @@ class DockerDriver:
         for path in self.folder.host_keys(node.name), self.folder.host_keys(f"{node.name}.pub"):
             path.unlink(missing_ok=True)
         return messages
+
+    def pull(self, node: LabNode, disk: Disk) -> None:
+        """See Driver.pull."""
+        bays.pull(self.docker, self.config, self.loops, node, disk)
+
+    def insert(self, node: LabNode, disk: Disk) -> None:
+        """See Driver.insert."""
+        bays.insert(self.docker, self.config, self.loops, node, disk, self._containers()[node.name])
 
     def remove(self) -> list[str]:
         """Remove containers, images, network and loop devices of the lab's name or folder.

@@ -26,6 +26,13 @@ class FakeDriver:
         self.taken = None  # names that the other folder has; None for any
         self.removed = 0
         self.unfit = ""
+        self.bays: list[tuple[str, str]] = []
+
+    def pull(self, node, disk):
+        self.bays.append(("pull", disk.serial))
+
+    def insert(self, node, disk):
+        self.bays.append(("insert", disk.serial))
 
     def owner(self):
         return self.other if self.taken is None or self.name in self.taken else None
@@ -318,3 +325,47 @@ def test_other_names_are_refused(make, lab, name):
 
 def test_without_a_lab_nothing_is_added(make):
     assert refused(lambda: make().add("stor4"))[0].check == "lab-none"
+
+
+def test_a_disk_is_pulled_and_another_inserted_and_up_keeps_it(make, lab):
+    pulled = lab.pull("stor1", "b")
+    assert pulled.serial == "LAB-stor1-b"
+    assert [d.letter for d in make().node("stor1").disks] == ["c"]
+    new = lab.insert("stor1", size=5 << 30)
+    assert (new.serial, new.letter, new.bytes) == ("LAB-stor1-b2", "b", 5 << 30)
+    again = make()
+    assert [d.serial for d in again.node("stor1").disks] == ["LAB-stor1-b2", "LAB-stor1-c"]
+    assert again.up().what == ()
+    assert make.driver.bays == [("pull", "LAB-stor1-b"), ("insert", "LAB-stor1-b2")]
+
+
+def test_the_pulled_disk_can_be_brought_back(lab):
+    lab.pull("stor1", "LAB-stor1-c")
+    assert lab.insert("stor1", serial="LAB-stor1-c").serial == "LAB-stor1-c"
+
+
+@pytest.mark.parametrize(
+    ("do", "check"),
+    [
+        (lambda lab: lab.pull("stor1", "z"), "lab-disk"),
+        (lambda lab: lab.pull("comp1", "b"), "lab-disk"),
+        (lambda lab: lab.insert("stor1"), "lab-disk-bay"),
+    ],
+)
+def test_a_wrong_disk_or_bay_is_refused(make, lab, do, check):
+    assert refused(lambda: do(lab))[0].check == check
+    assert make.driver.bays == []
+
+
+@pytest.mark.parametrize("serial", ["LAB-stor2-b", "a/b", "-" * 41])
+def test_a_serial_number_in_use_or_of_no_use_is_refused(lab, serial):
+    lab.pull("stor1", "b")
+    assert refused(lambda: lab.insert("stor1", serial=serial))[0].check == "lab-disk"
+
+
+def test_an_added_machine_keeps_what_is_in_its_bays_until_it_is_carried_away(lab):
+    lab.add("stor4", ("osd",), disks=2)
+    lab.pull("stor4", "b")
+    assert [d.letter for d in lab.add("stor4", ("osd",), disks=2).disks] == ["c"]
+    lab.discard("stor4")
+    assert [d.letter for d in lab.add("stor4", ("osd",), disks=2).disks] == ["b", "c"]

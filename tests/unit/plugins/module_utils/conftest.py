@@ -107,10 +107,10 @@ def node(machine, tmp_path, monkeypatch, request):
     )
     given = {"backend": getattr(request, "param", "raw"), "bootstrap_key": "BK", "fsid": OURS, "timeout": 5}
 
-    def apply():
+    def apply(**more):
         entries = maker.journal.entries()
         (device,) = naming.survey(machine, [APPROVED])
         judged = [(device, *ownership.judge(machine, device, OURS, entries, MIB))]
-        return avadm_ceph_osd.ensure(maker, given, judged, entries, lambda: 0)
+        return avadm_ceph_osd.ensure(maker, {**given, **more}, judged, entries, lambda: 0)
 
     return ceph, maker, apply, state

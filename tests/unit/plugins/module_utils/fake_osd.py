@@ -48,6 +48,7 @@ class Ceph:
         self.machine, self.ids, self.calls = machine, {}, []
         self.mkfs = [0]
         self.state = "active"
+        self.destroyed = set()
         self.active = set()
         self.fails = {}
 
@@ -57,12 +58,21 @@ class Ceph:
             status = {"cluster_fsid": OURS, "state": self.state}
             return 0, json.dumps(status), ""
         if argv[0] == "ceph" and "new" in argv:
-            uuid = argv[argv.index("new") + 1]
+            uuid, wanted = argv[argv.index("new") + 1 :][:2]
+            if wanted != "-i" and (uuid, data) not in self.ids:
+                if int(wanted) not in self.destroyed:
+                    return 17, "", f"Error EEXIST: osd.{wanted} exists and is not destroyed"
+                self.destroyed.remove(int(wanted))
+                self.ids[uuid, data] = int(wanted)
             return 0, f"{self.ids.setdefault((uuid, data), len(self.ids))}\n", ""
         if argv[0] == "ceph":
             Path(argv[argv.index("-o") + 1]).touch()
         if argv[:3] == ["ceph-volume", "lvm", "create"] and not self.mkfs[0]:
             volume_on(self.machine, Path(self.machine.path("/dev/sdb")), label=DONE)
+        if argv[0] == "lvchange":
+            volume_on(self.machine, Path(self.machine.path("/dev/sdb")), label=DONE)
+        if argv[0] == "lvs":
+            return 0, "  VOL-UUID\n", ""
         if argv[0] in self.fails:
             return 5, "", self.fails[argv[0]]
         if argv[0] == "ceph-authtool":
