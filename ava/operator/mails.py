@@ -13,7 +13,7 @@ from ava.operator.config import Mail
 IDLE = "bench-idle"
 """Kind of the notice that a workbench is idle and is going to be stopped."""
 HOW = {IDLE: "idle", NOTICE: "node maintenance", WITHDRAWN: "no node maintenance"}
-"""What is said first of a run that has not ended, by the kind of the notice."""
+"""The first words of a run that has not ended, by the kind of the notice."""
 _CONFIRM = """\
 The user {name} of AVA has entered this e-mail address. To receive notices here, log in as {name} and confirm it within
 three days:

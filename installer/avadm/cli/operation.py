@@ -29,7 +29,7 @@ def operation_options(function: F) -> F:
             "accepted",
             metavar="ID",
             multiple=True,
-            help="Go on in spite of this refusal; may be repeated. No option accepts all.",
+            help="Accept this refusal; may be repeated. No option accepts all.",
         ),
         click.option("--break-lock", is_flag=True, help="Remove the lock of an interrupted run."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON, progress on stderr."),

@@ -189,8 +189,8 @@ def _identities(seen: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 def _others(pods: Iterable[str], seen: Mapping[str, Any], runs: Iterable[Run]) -> list[str]:
     """Return the pods that are of none of these runs. A label alone proves nothing: the namespace must be the run's too."""
-    held, said = {run.identity for run in runs}, seen.get("runs", {})
-    return [pod for pod in pods if (pod.partition("/")[0], said.get(pod, "")) not in held]
+    held, reported = {run.identity for run in runs}, seen.get("runs", {})
+    return [pod for pod in pods if (pod.partition("/")[0], reported.get(pod, "")) not in held]
 
 
 def _without(seen: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
@@ -287,7 +287,7 @@ def _put_back(
     findings = []
     if back:
         try:
-            # AVA withdraws by itself where a node takes pods: what is said of it here would only hide what has gone wrong.
+            # AVA withdraws by itself where a node takes pods: a report of it here would only hide what has gone wrong.
             uncordon(masters, back, lambda line: None, platform)
         except AvadmError:
             findings.append(finding("left-cordoned-unknown", ", ".join(back), nodes=" ".join(back)))

@@ -129,8 +129,8 @@ def site(monkeypatch):
     return made
 
 
-def drained(site, *names, told=None, **allowed):
-    tell = (told if told is not None else []).append
+def drained(site, *names, lines=None, **allowed):
+    tell = (lines if lines is not None else []).append
     return drain(site, names or ("comp1",), Allowed(**allowed), tell, site.clock, site.sleep, site)
 
 
@@ -151,12 +151,12 @@ def test_runs_are_listed_with_owner_and_age_and_left_alone_by_a_look(site):
 def test_runs_leave_when_the_notice_is_over_and_only_then_are_others_evicted(site):
     site.on = {"comp1": [run("r1", "workbench"), run("r2", "service")]}
     site.others = {"comp1": ["shop/web"]}
-    told = []
-    (done,) = drained(site, told=told, notice=Notice(600))
+    lines = []
+    (done,) = drained(site, lines=lines, notice=Notice(600))
     assert site.log == ["cordon comp1", "begin comp1", "evict comp1"]
     assert 600 <= site.now < 700
     assert ({r.id for r in done.runs}, done.evicted) == ({"r1", "r2"}, ["shop/web"])
-    assert any("workbench-r1 of ann" in line and "12:10 UTC" in line for line in told)
+    assert any("workbench-r1 of ann" in line and "12:10 UTC" in line for line in lines)
 
 
 def test_a_training_is_waited_for_by_default_and_ended_by_stop_runs_or_consent(site):
@@ -247,9 +247,9 @@ def test_masters_that_are_silent_for_a_moment_while_it_is_waited(site, failures,
 
 def test_uncordon_lets_runs_stay_and_does_so_where_the_platform_is_silent(site):
     site.begun, site.cordoned = {"comp1": (0.0, Notice())}, {"comp1"}
-    told = []
-    assert uncordon(site, ["comp1"], told.append, site) == {"comp1": {"changed": True}}
-    assert (site.log, told) == (["uncordon comp1", "withdraw comp1"], [])
+    lines = []
+    assert uncordon(site, ["comp1"], lines.append, site) == {"comp1": {"changed": True}}
+    assert (site.log, lines) == (["uncordon comp1", "withdraw comp1"], [])
     site.unasked = True
-    assert uncordon(site, ["comp1"], told.append, site) == {"comp1": {"changed": False}}
-    assert len(told) == 1
+    assert uncordon(site, ["comp1"], lines.append, site) == {"comp1": {"changed": False}}
+    assert len(lines) == 1
