@@ -11,7 +11,7 @@ from avadm.site.load import load
 from tests.lab.faults.drive import avadm, healthy, reachable, start, unchanged
 from tests.lab.faults.work import Work
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 COPIED = 1.2
 """Bytes copied by a replacement, of what the OSD held, at most."""
 OUT_S = 5

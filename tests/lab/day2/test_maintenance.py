@@ -13,7 +13,7 @@ from tests.lab.faults.drive import avadm, healthy, reachable, start
 from tests.lab.faults.work import Work
 from tests.lab.waiting import until
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 
 CTL = "kubectl --kubeconfig /root/.kube/config"
 FILES = "/var/lib/prometheus/node-exporter/avadm-maintenance-*.prom"

@@ -15,7 +15,7 @@ from tests.lab.faults.drive import AVADM, avadm, healthy
 from tests.lab.faults.work import Work
 from tests.lab.waiting import until
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 
 STORAGE, WORKER = "stor9", "comp9"
 UNITS = "ceph-*@* kubelet kube-* etcd docker haproxy keepalived patroni prometheus prometheus-* avadm-*"

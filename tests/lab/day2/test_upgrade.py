@@ -11,7 +11,7 @@ from avadm.site.load import load
 from tests.lab.faults.drive import avadm, start, unchanged
 from tests.lab.kubernetes.probe import Api, Writer
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 
 NEWER = "lab-bookworm-newer"
 PAUSE_S = 10

@@ -13,7 +13,7 @@ from tests.lab.ava.load import SMALL
 from tests.lab.faults.drive import avadm
 from tests.lab.waiting import wait
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 NOTICE_S = 60
 SERVE = ["python3", "-m", "http.server", "8080"]
 
