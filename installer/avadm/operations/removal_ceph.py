@@ -21,6 +21,7 @@ from avadm.operations.removal_model import Leaving, Part
 EMPTY_PATIENCE_S = 1800.0
 """Seconds without progress of a recovery: a group that waits for its turn behind others shows none for long."""
 HEALTH = "/usr/local/sbin/avadm-objects-health"
+"""Given an address, whether a gateway answers there (roles/ceph_rgw)."""
 STOP = "systemctl disable --now {unit} 2>&1 || {{ systemctl is-active --quiet {unit} && exit 1; true; }}"
 
 
@@ -214,11 +215,9 @@ def rgw(leaving: Leaving) -> Part:
     if not object_pools.gateways(cluster.site):
         return Part()
     others = leaving.others("rgw")
-    good = (
-        [n for n, done in cluster.fleet.map(dict.fromkeys(others, HEALTH), timeout=60.0).items() if done.ok]
-        if others
-        else []
-    )
+    # Each by its own address: on 127.0.0.1 haproxy answers for any gateway, the leaving one too.
+    asked = {n: f"{HEALTH} {cluster.site.node(n).address}" for n in others}
+    good = [n for n, done in cluster.fleet.map(asked, timeout=60.0).items() if done.ok] if asked else []
     refusals = []
     if not good:
         refusals.append(
