@@ -58,7 +58,8 @@ def test_what_waits_says_why_and_runs_once_there_is_room(day):
     asked = time.monotonic()
     day.user.stop(first)
     assert day.until(first, *ENDED).outcome == "stopped"
-    assert time.monotonic() - asked < 15, "the stop did not reach bash's child"
+    # Where it does not reach the child, the kill comes after the grace of 30 s.
+    assert time.monotonic() - asked < 28, "the stop did not reach bash's child"
     assert day.until(second, *ENDED).outcome == "succeeded"
 
 
