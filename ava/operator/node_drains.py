@@ -14,6 +14,7 @@ from ava.db.database import Database
 from ava.domain.node_drains import NodeDrain
 from ava.domain.pod_status import ENDED
 from ava.kube.client import Object
+from ava.kube.for_each import for_each
 from ava.operator.cluster import Cluster, run_of
 from ava.operator.db_executor import DbExecutor
 
@@ -49,13 +50,14 @@ class NodeDrains:
                 known[drain.node] = drain
         self._known = known
         self._notified = {node: self._notified.get(node, set()) for node in known}
-        runs: set[str] = set()
-        for node in {*known, *(before.keys() - known.keys())}:
-            on = self._runs_on(node)
-            runs |= on
-            if node in known:
-                await self._step(node, on, now)
-        return runs
+        on = {node: self._runs_on(node) for node in {*known, *(before.keys() - known.keys())}}
+
+        async def step(node: str) -> None:
+            await self._step(node, on[node], now)
+
+        # What is wrong with the runs of one node keeps no other from being emptied.
+        await for_each("node drains", known, step)
+        return set().union(*on.values())
 
     async def _step(self, node: str, on: set[str], now: datetime) -> None:
         new = on - self._notified[node]

@@ -1018,7 +1018,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "node-script": FindingType(
         "A command on the node failed.",
-        "See `journalctl -xe` there; then run the same command again. If the node is lost for good: --dead.",
+        "See `journalctl -e` there; then run the same command again. If the node is lost for good: --dead.",
     ),
     "node-silent": FindingType(
         "The node does not answer.",

@@ -46,7 +46,7 @@ OTHERS = {
     "avadm_node/agents/volumes/folders.py:Folders.entries": "entries of one folder",
     "avadm_node/agents/volumes/map.py:Images.map": "waits for one mount",
 }
-STEPS = {"outbox", "pass", "watchdog", "volumes", "heartbeat", "sweep", "disks", "load"}
+STEPS = {"outbox", "pass", "watchdog", "volumes", "heartbeat", "sweep", "disks", "load", "node drains"}
 """What the operator does for ever beside looking at runs; each is in ``LOOPS`` as ``operator step NAME``."""
 
 

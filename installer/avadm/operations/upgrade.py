@@ -298,7 +298,7 @@ class _Plan:
         def look() -> Progress:
             version = self._runs(one, node)
             if not self._is_new(one, version):
-                return Progress(f"{node} runs {version or 'nothing that answers'}", float("inf"))
+                return Progress(f"on {node} the version is {version or 'not reported'}", float("inf"))
             troubles = self.nodes.troubles(one)
             return Progress("; ".join(f"{n}: {why}" for n, why in troubles.items()), len(troubles))
 

@@ -92,7 +92,7 @@ class UpgradeNodes:
             if why:
                 found[name] = f"{one.name} is not ready: {why}"
             elif members is not None and members != len(nodes):
-                found[name] = f"its mesh has {members} of {len(nodes)} members"
+                found[name] = f"its mesh is {members} of {len(nodes)}"
         return found
 
     def bring(

@@ -118,7 +118,7 @@ def test_a_second_begin_is_refused_and_a_second_end_too(clean):
     before = marks(lab)
     for words in (begin(node), begin(node, long="2h")):
         done = avadm(*words)
-        assert (done.returncode, "maintenance-twice" in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, "in a maintenance already" in done.stderr) == (2, True), done.stderr
     assert marks(lab) == before
     good("maintenance", "end", node, "--yes")
     assert avadm("maintenance", "end", node, "--yes").returncode == 2

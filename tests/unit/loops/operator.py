@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
+from ava.domain import labels
 from ava.domain.model import Kind, Outcome, Topic, UserState
 from ava.domain.spec import Spec
 from ava.operator import __main__ as operator_program
@@ -16,6 +17,7 @@ from ava.operator.controller import Controller
 from ava.operator.db_executor import DbExecutor
 from ava.operator.disks import Disks
 from ava.operator.metrics import Metrics as OperatorMetrics
+from ava.operator.node_drains import NodeDrains
 from ava.operator.notifications import Notifier
 from ava.operator.outbox import Outbox
 from ava.operator.request_load import RequestLoad
@@ -134,6 +136,23 @@ def disks(tmp_path: Path, monkeypatch: Patch) -> None:
     assert looked == ["bad", "good"]
 
 
+def node_drains(tmp_path: Path, monkeypatch: Patch) -> None:
+    stepped: list[str] = []
+
+    async def step(node: str) -> None:
+        stepped.append(node)
+        if node == "bad":
+            raise Odd("planted")
+
+    monkeypatch.setattr(NodeDrains, "_step", lambda self, node, on, now: step(node))
+    found = [anything(node=name, begun=now()) for name in ("bad", "good")]
+    pod = {"metadata": {"labels": {labels.RUN: "r1"}}, "spec": {"nodeName": "good"}}
+    cluster = anything(nodes=anything(objects={}), pods=anything(objects={("n", "p"): pod}))
+    db = anything(node_drains=anything(list=lambda name: found))
+    assert asyncio.run(NodeDrains(cluster, db, cast(Any, called), "default", now).look()) == {"r1"}
+    assert stepped == ["bad", "good"]
+
+
 def load(tmp_path: Path, monkeypatch: Patch) -> None:
     """An ingress whose metrics are none of ours to trust: the other's are taken."""
 
@@ -185,6 +204,7 @@ LOOPS = {
     "ava/operator/notifications.py:Notifier.run": courier,
     "operator step disks": disks,
     "operator step load": load,
+    "operator step node drains": node_drains,
     "operator step outbox": outbox,
     "operator step heartbeat": always,
     "operator step sweep": always,
