@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from avadm.catalogue import finding
 from avadm.checks import versions
@@ -12,19 +11,17 @@ from avadm.cluster.connection import Cluster
 from avadm.components.catalog import UPGRADES, duties
 from avadm.components.model import Upgradable
 from avadm.components.monitoring.variables_tls import asked_with
-from avadm.engine.recorder import Display
-from avadm.engine.request import Notes, Request, Show
+from avadm.engine.request import Notes, Request
 from avadm.engine.run import execute
 from avadm.engine.session import Session, schedule
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.inventory.desired import Keyring
 from avadm.operations.etcd_members import EtcdMembers
+from avadm.operations.follow import shown
 from avadm.operations.model import Tell
-from avadm.plan.graph import ScheduledPhase
 from avadm.remote.call import ask, mapping
-from avadm.remote.events import Event, Kind
 from avadm.site.load import SiteFile
-from avadm.site.model import Node, Site
+from avadm.site.model import Node
 from avadm.state.records import SiteRecords
 from avadm.state.site_state import PhaseState
 from avadm_node.probes import monitoring
@@ -125,7 +122,7 @@ class UpgradeNodes:
         phase = UPGRADES[one.name][0].name
         steps = schedule(site_file.site, self.cluster.state, ("base", phase), [node])
         request = Request(command, limit=[node], own={node: {f"{one.role}_upgrade": dict(moves)}})
-        data = execute(session, steps, "upgrade", request, Notes(tell), _shown(tell))
+        data = execute(session, steps, "upgrade", request, Notes(tell), shown(tell))
         if data["result"] == "canceled":
             # Stopped, not failed: the same command continues, and nothing is taken back.
             raise KeyboardInterrupt
@@ -134,31 +131,3 @@ class UpgradeNodes:
                 finding("upgrade-failed", where=str(data["log"]), found=str(data["result"]), host=node),
                 EXIT_FOUND_BAD,
             )
-
-
-class _Lines:
-    """Shows a run as one line for each phase that ends, and each failure."""
-
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to put right."""
-
-    def __call__(self, event: Event) -> None:
-        """Show an event."""
-        first = event.message.split("\n")[0] if event.message else ""
-        if event.kind is Kind.PHASE_END:
-            self._tell(f"    {event.phase}: {first} ({event.seconds or 0:.0f} s)")
-        elif event.kind in (Kind.FAILED, Kind.UNREACHABLE):
-            self._tell(f"    {event.phase}: {event.host}: {first}")
-
-
-def _shown(tell: Tell) -> Show:
-    def make(site: Site, steps: Sequence[ScheduledPhase]) -> Display:
-        return _Lines(tell)
-
-    return make
