@@ -183,7 +183,7 @@ def test_wait_ends_and_the_last_answer_counts(avadm, looks):
     asked = looks([put("comp2 gpu", uvm=False)])
     code, out, _ = avadm("--wait", "1s")
     assert code == 1
-    assert len(asked) > 2
+    assert len(asked) >= 2
     assert "✗ gpu-uvm" in out
 
 
