@@ -46,6 +46,8 @@ class Settings:
 
     def release(self, records: Sequence[SettingRecord]) -> list[Finding]:
         """Undo recorded settings, but for what somebody else had set; return those that could not be undone."""
+        if not records:
+            return []
         state, found = self._cluster.state, []
         for record in records:
             kind = KINDS.get(record.kind)
@@ -84,13 +86,14 @@ class Settings:
         left = [r for r in self._cluster.state.settings() if r.temporary]
         for record in left:
             self._tell(f"Undoing what an interrupted command left: {record.kind} {record.target}.")
-        found = self.release([r for r in left if _blocks(r)])
-        for one in self.release([r for r in left if not _blocks(r)]):
+        found = self.release([r for r in left if blocks(r)])
+        for one in self.release([r for r in left if not blocks(r)]):
             self._tell(f"Not undone: {one.found}")
         return found
 
 
-def _blocks(record: SettingRecord) -> bool:
+def blocks(record: SettingRecord) -> bool:
+    """Return whether a setting must be undone before another command changes the site; one of an unknown kind must."""
     return record.kind not in KINDS or KINDS[record.kind].blocks
 
 

@@ -20,7 +20,7 @@ from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.cluster.kinds import TEXTFILES, Cordon, EndMetric, Noout, Silence
 from avadm.cluster.setting import Setting
-from avadm.cluster.settings import KINDS, Settings
+from avadm.cluster.settings import Settings, blocks
 from avadm.components.catalog import COMPONENTS
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
@@ -615,9 +615,9 @@ class _Ending:
         settings, state = Settings(self.cluster, tell), self.cluster.state
         owners = {MAINTENANCE + one.name for one in self.chosen}
         mine = [r for r in state.settings() if r.owner in owners]
-        if left := settings.release([r for r in mine if r.kind not in KINDS or KINDS[r.kind].blocks]):
+        if left := settings.release([r for r in mine if blocks(r)]):
             raise AvadmError(left, EXIT_FOUND_BAD)
-        settings.release([r for r in mine if r.kind in KINDS and not KINDS[r.kind].blocks])
+        settings.release([r for r in mine if not blocks(r)])
         for owner in owners:
             settings.hand_over(owner, OPERATION + self.command)
 

@@ -1,7 +1,8 @@
 """Operations: refused early, one gate after each step, settings undone at every end, resumed by the same command."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -306,3 +307,14 @@ def test_a_state_of_an_older_release_has_no_operations(tmp_path):
     path = Path(tmp_path / "ledger.json")
     path.write_text('{"version": 1, "serial": 3, "site": "t", "phases": {}}')
     assert (SiteState(path, "t").begun(), SiteState(path, "t").settings()) == ([], [])
+
+
+def test_a_site_on_which_nothing_was_left_is_not_copied_to_its_nodes(bench):
+    pushed = []
+    replica = SimpleNamespace(push=lambda: pushed.append(1))
+    cluster = replace(bench.cluster, replica=replica)
+    assert Settings(cluster, bench.lines.append).recover() == []
+    assert pushed == []
+    cluster.state.keep_setting(SettingRecord("flag", "x", "operation avadm other", 0.0))
+    Settings(cluster, bench.lines.append).recover()
+    assert pushed == [1]
