@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from avadm.catalogue import finding
 from avadm.checks import versions
 from avadm.cluster.connection import Cluster
 from avadm.components.catalog import UPGRADES, duties
 from avadm.components.model import Upgradable
 from avadm.components.monitoring.variables_tls import asked_with
-from avadm.engine.request import Notes, Request
-from avadm.engine.run import execute
-from avadm.engine.session import Session, schedule
-from avadm.errors import EXIT_FOUND_BAD, AvadmError
-from avadm.inventory.desired import Keyring
+from avadm.engine.request import Request
+from avadm.engine.session import schedule
 from avadm.operations.etcd_members import EtcdMembers
-from avadm.operations.follow import shown
 from avadm.operations.model import Tell
+from avadm.operations.phase import run_phases
 from avadm.remote.call import ask, mapping
 from avadm.site.load import SiteFile
 from avadm.site.model import Node
-from avadm.state.records import SiteRecords
 from avadm.state.site_state import PhaseState
 from avadm_node.probes import monitoring
 
@@ -113,21 +108,11 @@ class UpgradeNodes:
 
         Raises:
             AvadmError: a phase failed, the check of the version that runs included (exit 1).
+            KeyboardInterrupt: it was stopped.
         """
-        replica = self.cluster.replica
-        if replica is None:
-            raise RuntimeError("the site's lock is not held")
-        records = SiteRecords(self.cluster.state, replica.snapshots)
-        session = Session(site_file, Keyring.open(site_file.path), records, replica)
         phase = UPGRADES[one.name][0].name
         steps = schedule(site_file.site, self.cluster.state, ("base", phase), [node])
         request = Request(command, limit=[node], own={node: {f"{one.role}_upgrade": dict(moves)}})
-        data = execute(session, steps, "upgrade", request, Notes(tell), shown(tell))
-        if data["result"] == "canceled":
-            # Stopped, not failed: the same command continues, and nothing is taken back.
-            raise KeyboardInterrupt
-        if data["result"] != "good":
-            raise AvadmError(
-                finding("upgrade-failed", where=str(data["log"]), found=str(data["result"]), host=node),
-                EXIT_FOUND_BAD,
-            )
+        run_phases(
+            self.cluster, site_file, steps, request, tell, code="upgrade-failed", verb="upgrade", host=node
+        )
