@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -76,20 +76,11 @@ class Cluster:
         command = shlex.join(
             ["timeout", str(seconds), "ceph", "--connect-timeout", "15", *words, "-f", "json"]
         )
-        findings: list[Finding] = []
-        for node in self.asked("mon"):
-            done = self.fleet.run(node, command, timeout=timeout)
-            if done.error is not None:
-                findings.append(access.finding("ceph-command", node, done.error))
-                continue
-            if done.rc == 0:
-                return _json(done.stdout)
-            reply = (done.stderr.strip() or f"exit status {done.rc}").split("\n")[-1]
-            findings.append(finding("ceph-command", found=reply[:300], host=node, words=shlex.join(words)))
-            # A refusal is the cluster's answer: another monitor gives the same.
-            if done.rc not in (1, 110, 124):
-                break
-        raise AvadmError(findings)
+        # Any other exit status is a refusal, the cluster's answer: another monitor gives the same.
+        final = lambda rc: rc not in (1, 110, 124)  # noqa: E731
+        return _json(
+            self.first(self.asked("mon"), command, "ceph-command", shlex.join(words), timeout, final)
+        )
 
     def kubectl(self, *words: str, timeout: float = CEPH_S) -> str:
         """Return what kubectl prints on a master.
@@ -102,22 +93,39 @@ class Cluster:
         )
         return self.first(self.masters.names, command, "kubernetes-command", shlex.join(words), timeout)
 
-    def first(self, nodes: Sequence[str], command: str, code: str, words: str, timeout: float = 60.0) -> str:
+    def first(
+        self,
+        nodes: Sequence[str],
+        command: str,
+        code: str,
+        words: str,
+        timeout: float = 60.0,
+        final: Callable[[int], bool] = lambda rc: False,
+    ) -> str:
         """Return the output of a command on the first of some nodes on which it ends well.
 
+        Args:
+            nodes: asked one after the other.
+            command: what is run.
+            code: of the findings where it ends well on none.
+            words: the command for people.
+            timeout: seconds that each node has.
+            final: whether an exit status is an answer, after which no other node is asked.
+
         Raises:
-            AvadmError: it ended well on none; the code's findings, one of each node.
+            AvadmError: it ended well on none; one finding of each node that was asked.
         """
         findings: list[Finding] = []
         for node in nodes:
             done = self.fleet.run(node, command, timeout=timeout)
+            if done.ok:
+                return done.stdout
             if done.error is not None:
                 findings.append(access.finding(code, node, done.error))
                 continue
-            if done.rc == 0:
-                return done.stdout
-            reply = (done.stderr.strip() or f"exit status {done.rc}").split("\n")[-1]
-            findings.append(finding(code, found=reply[:300], host=node, words=words))
+            findings.append(finding(code, found=done.complaint, host=node, words=words))
+            if final(done.rc):
+                break
         raise AvadmError(findings)
 
 

@@ -84,31 +84,54 @@ def why_not_stopped(cluster: Cluster, ids: Collection[int]) -> str:
     """
     if not ids:
         return ""
-    try:
-        cluster.ceph("osd", "ok-to-stop", *map(str, sorted(ids)))
-    except AvadmError as error:
-        # Only the exit status is the same in all releases (the report in JSON came with 16.2): EBUSY where placement groups
-        # would stop, EAGAIN where it does not know all of them.
-        reply = error.findings[-1].found if error.findings else ""
-        if reply.startswith(("Error EBUSY", "Error EAGAIN")):
-            return reply.partition(": ")[2] or reply
-        raise
-    return ""
+    # The report in JSON came with 16.2 only.
+    return refused(cluster, "osd", "ok-to-stop", *map(str, sorted(ids)))[1]
 
 
-def placement_groups(cluster: Cluster) -> tuple[dict[str, int], int]:
-    """Return state to the number of placement groups, and how many copies of objects are missing or elsewhere.
+def refused(cluster: Cluster, *words: str) -> tuple[Any, str]:
+    """Return what a question of ceph's, such as ``osd ok-to-stop``, prints, and why it says no; "" where it does not.
+
+    Only the exit status is the same in all releases: EBUSY where it says no, EAGAIN where it does not know all placement groups.
 
     Raises:
-        AvadmError: no monitor answers.
+        AvadmError: ceph could not be asked.
     """
+    try:
+        return cluster.ceph(*words), ""
+    except AvadmError as error:
+        reply = error.findings[-1].found if error.findings else ""
+        if reply.startswith(("Error EBUSY", "Error EAGAIN")):
+            return None, reply.partition(": ")[2] or reply
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementGroups:
+    """The placement groups of all pools.
+
+    Attributes:
+        states: state to how many have it, e.g. ``active+clean``.
+        behind: copies of objects that are missing or elsewhere.
+        unfound: objects of which no copy is known.
+    """
+
+    states: Mapping[str, int]
+    behind: int
+    unfound: int
+
+
+def placement_groups(cluster: Cluster) -> PlacementGroups:
+    """Ask ceph for the placement groups; AvadmError where no monitor answers."""
     status = cluster.ceph("status")
     with _reading("status"):
         found = status["pgmap"]
         rows: list[Mapping[str, Any]] = found.get("pgs_by_state") or []
         # Left out where they are zero.
-        objects = sum(int(found.get(name, 0)) for name in ("degraded_objects", "misplaced_objects"))
-        return {str(row["state_name"]): int(row["count"]) for row in rows}, objects
+        return PlacementGroups(
+            {str(row["state_name"]): int(row["count"]) for row in rows},
+            int(found.get("degraded_objects", 0)) + int(found.get("misplaced_objects", 0)),
+            int(found.get("unfound_objects", 0)),
+        )
 
 
 def unclean(states: Mapping[str, int]) -> dict[str, int]:

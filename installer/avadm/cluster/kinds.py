@@ -218,8 +218,7 @@ class EndMetric(Setting):
         if result.error is not None:
             raise AvadmError(access.finding("maintenance-metric", self._node, result.error))
         if result.rc != 0:
-            found = (result.stderr.strip() or f"exit status {result.rc}").split("\n")[-1][:300]
-            raise AvadmError(finding("maintenance-metric", self._path, found, host=self._node))
+            raise AvadmError(finding("maintenance-metric", self._path, result.complaint, host=self._node))
 
 
 def _amtool(cluster: Cluster, *words: str) -> str:

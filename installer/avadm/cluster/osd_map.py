@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.errors import AvadmError
 
@@ -63,7 +64,7 @@ class OsdMap:
             AvadmError: no monitor answers.
         """
         dump, tree = cluster.ceph("osd", "dump"), cluster.ceph("osd", "tree")
-        groups = cluster.ceph("status")["pgmap"]
+        groups = health.placement_groups(cluster)
         nodes: list[dict[str, Any]] = tree["nodes"]
         hosts = {
             child: str(one["name"]) for one in nodes if one["type"] == "host" for child in one["children"]
@@ -83,19 +84,12 @@ class OsdMap:
                 str(placed.get("device_class", "")),
                 float(placed.get("crush_weight", 0.0)),
             )
-        return cls(
-            str(dump["fsid"]),
-            osds,
-            {str(one["state_name"]): int(one["count"]) for one in groups.get("pgs_by_state") or ()},
-            # Left out where they are zero.
-            int(groups.get("degraded_objects", 0)) + int(groups.get("misplaced_objects", 0)),
-            int(groups.get("unfound_objects", 0)),
-        )
+        return cls(str(dump["fsid"]), osds, groups.states, groups.behind, groups.unfound)
 
     @property
     def unclean(self) -> dict[str, int]:
         """State to number of the placement groups that are not active and clean; one that is scrubbed is both."""
-        return {s: n for s, n in self.groups.items() if not {"active", "clean"} <= set(s.split("+"))}
+        return health.unclean(self.groups)
 
     @property
     def without_copy(self) -> str:
@@ -126,14 +120,9 @@ def why_kept(cluster: Cluster, number: int) -> str:
     Raises:
         AvadmError: ceph could not be asked.
     """
-    try:
-        found = cluster.ceph("osd", "safe-to-destroy", f"osd.{number}")
-    except AvadmError as error:
-        # Without JSON it says no by its exit status: EBUSY, or EAGAIN where it does not know all placement groups.
-        reply = error.findings[-1].found if error.findings else ""
-        if reply.startswith(("Error EBUSY", "Error EAGAIN")):
-            return reply.partition(": ")[2] or reply
-        raise
+    found, no = health.refused(cluster, "osd", "safe-to-destroy", f"osd.{number}")
+    if no:
+        return no
     if number in (found or {}).get("safe_to_destroy", ()):
         return ""
     words = {

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 
 
@@ -59,9 +60,8 @@ class Storage:
     @classmethod
     def read(cls, cluster: Cluster) -> Self:
         """Ask ceph; AvadmError where it cannot be asked."""
-        dump, tree, status = (
-            cluster.ceph(*words) for words in (("osd", "dump"), ("osd", "df", "tree"), ("status",))
-        )
+        dump, tree = cluster.ceph("osd", "dump"), cluster.ceph("osd", "df", "tree")
+        groups = health.placement_groups(cluster)
         nodes: dict[int, dict[str, Any]] = {
             one["id"]: one for one in [*tree["nodes"], *tree.get("stray", ())]
         }
@@ -75,7 +75,7 @@ class Storage:
                 at = parent.get(at)
             return ""
 
-        domain, groups = cluster.site.components.ceph.failure_domain, status["pgmap"]
+        domain = cluster.site.components.ceph.failure_domain
         up = {one["osd"]: bool(one["up"]) for one in dump["osds"]}
         osds = tuple(
             Osd(
@@ -95,9 +95,9 @@ class Storage:
             osds,
             max((int(pool["size"]) for pool in dump["pools"]), default=0),
             float(dump.get("nearfull_ratio", 0.85)),
-            {one["state_name"]: int(one["count"]) for one in groups.get("pgs_by_state", ())},
-            int(groups.get("misplaced_objects", 0)) + int(groups.get("degraded_objects", 0)),
-            int(groups.get("unfound_objects", 0)),
+            groups.states,
+            groups.behind,
+            groups.unfound,
             frozenset(str(one["name"]) for one in nodes.values() if one.get("type") == "host"),
         )
 
@@ -108,13 +108,12 @@ class Storage:
     @property
     def inactive(self) -> dict[str, int]:
         """Placement groups that serve nothing, by state."""
-        return {state: n for state, n in self.states.items() if "active" not in state.split("+")}
+        return health.inactive(self.states)
 
     @property
     def unclean(self) -> int:
         """How many placement groups are not active and clean; those that are scrubbed are."""
-        clean = {"active", "clean"}
-        return sum(n for state, n in self.states.items() if not clean <= set(state.split("+")))
+        return sum(health.unclean(self.states).values())
 
     def domains_without(self, gone: Collection[int]) -> set[str]:
         """Return the failure domains that hold data without some OSDs."""

@@ -663,10 +663,10 @@ class _Ending:
             title, judge = "all placement groups are active and clean", health.unclean
 
         def look() -> Progress:
-            states, objects = health.placement_groups(self.cluster)
-            found = judge(states)
+            groups = health.placement_groups(self.cluster)
+            found = judge(groups.states)
             words = [f"{n} {state}" for state, n in sorted(found.items())]
             # One large group may take long: its objects show that it comes nearer.
-            return Progress(_listed(words), sum(found.values()) + objects)
+            return Progress(_listed(words), sum(found.values()) + groups.behind)
 
         return Gate(title, look, CLEAN_S)

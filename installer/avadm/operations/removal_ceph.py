@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 from avadm.catalogue import finding
+from avadm.cluster import health
 from avadm.cluster.storage import Osd, Storage
 from avadm.components.objects import object_pools
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
@@ -163,7 +163,8 @@ def _purge(leaving: Leaving, tell: Tell) -> None:
 def mds(leaving: Leaving) -> Part:
     """Plan the removal of the metadata server; a standby takes its rank over."""
     cluster, name = leaving.cluster, leaving.name
-    wanted, others = _ranks(cluster.ceph("fs", "dump"), name)
+    up, wanted = health.metadata_servers(cluster)
+    others = len(up - {name})
     refusals = []
     if wanted > others:
         refusals.append(
@@ -199,14 +200,6 @@ def mds(leaving: Leaving) -> Part:
     )
     pause = Interruption("cephfs pauses while a standby takes over, where this MDS is active", 60.0)
     return Part([step], refusals, [pause])
-
-
-def _ranks(dump: Any, name: str) -> tuple[int, int]:
-    """Return how many ranks file systems want, and how many metadata servers run beside one."""
-    wanted = sum(int(fs["mdsmap"]["max_mds"]) for fs in dump["filesystems"])
-    running = [one for fs in dump["filesystems"] for one in fs["mdsmap"]["info"].values()]
-    others = {one["name"] for one in [*running, *dump.get("standbys", ())]} - {name}
-    return wanted, len(others)
 
 
 def rgw(leaving: Leaving) -> Part:
@@ -276,8 +269,9 @@ def mgr(leaving: Leaving) -> Part:
 def mon(leaving: Leaving) -> Part:
     """Plan the removal of the monitor; the others must be a quorum without it."""
     cluster, name = leaving.cluster, leaving.name
-    quorum, known = _monitors(leaving)
-    left, wanted = quorum - {name}, len(known - {name}) // 2 + 1
+    found = health.monitors(cluster)
+    known = found.members
+    left, wanted = found.inside - {name}, len(known - {name}) // 2 + 1
     if name not in known:
         return Part()
     refusals = []
@@ -303,15 +297,15 @@ def mon(leaving: Leaving) -> Part:
         cluster.state.unfound("mon", name)
 
     def look() -> Progress:
-        quorum, known = _monitors(leaving)
-        out = known - quorum
+        now = health.monitors(cluster)
+        out = now.members - now.inside
         return Progress(f"not in the quorum: {', '.join(sorted(out))}", len(out)) if out else Progress()
 
     step = Step(
         f"remove mon.{name}",
         act,
         leaving.touched,
-        done=lambda: name not in _monitors(leaving)[1],
+        done=lambda: name not in health.monitors(cluster).members,
         gate=Gate("all monitors that are left are in the quorum", look, patience=180.0),
     )
     return Part([step], refusals, [Interruption("ceph's clients wait while monitors elect", 10.0)])
@@ -319,13 +313,10 @@ def mon(leaving: Leaving) -> Part:
 
 def has_monitor(leaving: Leaving) -> bool:
     """Return whether the cluster has a monitor of the node's name, whatever the site file says."""
-    return bool(leaving.cluster.site.with_role("mon")) and leaving.name in _monitors(leaving)[1]
-
-
-def _monitors(leaving: Leaving) -> tuple[set[str], set[str]]:
-    """Return the monitors in the quorum, and all that the cluster knows."""
-    status = leaving.cluster.ceph("quorum_status")
-    return set(status["quorum_names"]), {one["name"] for one in status["monmap"]["mons"]}
+    return (
+        bool(leaving.cluster.site.with_role("mon"))
+        and leaving.name in health.monitors(leaving.cluster).members
+    )
 
 
 def _entities(leaving: Leaving) -> set[str]:

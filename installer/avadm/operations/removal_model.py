@@ -57,8 +57,7 @@ class Leaving:
         if done.error is not None:
             raise AvadmError(access.finding("node-script", self.name, done.error), EXIT_FOUND_BAD)
         if done.rc != 0:
-            reply = (done.stderr.strip() or f"exit status {done.rc}").split("\n")[-1]
-            raise AvadmError(finding("node-script", found=reply[:300], host=self.name), EXIT_FOUND_BAD)
+            raise AvadmError(finding("node-script", found=done.complaint, host=self.name), EXIT_FOUND_BAD)
         return done.stdout
 
 

@@ -41,6 +41,11 @@ class Result:
         """Whether the command ran and exited 0."""
         return self.error is None and self.rc == 0
 
+    @property
+    def complaint(self) -> str:
+        """The last line that a failed command wrote to stderr, 300 characters at most; its exit status where it wrote none."""
+        return (self.stderr.strip() or f"exit status {self.rc}").split("\n")[-1][:300]
+
 
 class Fleet(Protocol):
     """Commands and files on nodes, by node name; never raises for what a node does."""
