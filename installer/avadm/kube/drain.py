@@ -6,9 +6,9 @@ Where the site has AVA its runs leave first, as the platform sees to it (kube/no
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from avadm.catalogue import finding
 from avadm.errors import AvadmError
@@ -30,6 +30,8 @@ REFUSALS = {
         "--delete-local-data evicts them all the same",
     ),
 }
+REFUSAL_IDS = {"without-controller": "pods-without-controller", "local-data": "pods-local-data"}
+"""Why a drain is refused, to the id by which users of operations accept it."""
 Tell = Callable[[str], None]
 
 
@@ -72,6 +74,12 @@ class Allowed:
     delete_local_data: bool = False
     timeout: float = 600.0
     notice: Notice = field(default_factory=Notice)
+
+    @classmethod
+    def accepting(cls, accepted: Collection[str], timeout: float) -> Self:
+        """Return what a drain may do whose refusals with these ids are accepted."""
+        force, delete = (REFUSAL_IDS[why] in accepted for why in ("without-controller", "local-data"))
+        return cls(force, delete, timeout)
 
     @property
     def words(self) -> dict[str, bool]:

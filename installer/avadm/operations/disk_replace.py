@@ -25,6 +25,7 @@ from avadm.findings import Finding
 from avadm.operations.model import Gate, Operation, Progress, Step, Tell
 from avadm.operations.phase import run_phase
 from avadm.operations.run import Build
+from avadm.operations.site_change import show
 from avadm.site.load import SiteFile, load
 from avadm.site.model import Node
 
@@ -380,8 +381,7 @@ class _Plan:
         added = [] if found.new.report["approved"] else [entry(found.new, device_class)]
         if added and added[0]["device_class"] == SSD and "device_class" not in entry(found.new):
             del added[0]["device_class"]
-        for line in approve(site_file.path, self.node.name, added, found.removed).rstrip("\n").split("\n"):
-            tell(f"    {line}")
+        show(approve(site_file.path, self.node.name, added, found.removed), tell)
 
     def make(self, tell: Tell) -> None:
         """Make the OSD by the installer's own phase, on the node alone, under the id that is kept."""

@@ -24,7 +24,7 @@ from avadm.cluster.settings import Settings, blocks
 from avadm.components.catalog import COMPONENTS
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
-from avadm.kube.drain import SHOWN, Allowed, drain
+from avadm.kube.drain import REFUSAL_IDS, SHOWN, Allowed, drain
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build, current_user
 from avadm.quantity import quantity
@@ -43,8 +43,6 @@ BACK_S, CLEAN_S = 600.0, 900.0
 """Seconds without progress of nodes that come back, and of placement groups."""
 RACK = re.compile(r"[A-Za-z0-9._-]{1,63}")
 _CEPH = {"mon", "mgr", "osd", "mds"}
-# Refusals of a drain, as kube.drain names them, to their ids.
-_PODS = {"without-controller": "pods-without-controller", "local-data": "pods-local-data"}
 ACCEPTABLE = frozenset(
     {
         "etcd-quorum",
@@ -53,7 +51,7 @@ ACCEPTABLE = frozenset(
         "pools-stop",
         "single-master",
         "virtual-address-lost",
-        *_PODS.values(),
+        *REFUSAL_IDS.values(),
     }
 )
 
@@ -316,13 +314,6 @@ class _Beginning:
         known = [name for name in kube if name in seen.ready]
         return [n for n in known if seen.ready[n]], [n for n in known if not seen.ready[n]]
 
-    @property
-    def _allowed(self) -> Allowed:
-        accepted = self.asked.accepted
-        return Allowed(
-            "pods-without-controller" in accepted, "pods-local-data" in accepted, self.asked.timeout
-        )
-
     def _pods(self, alive: Sequence[str]) -> tuple[list[Finding], int]:
         """Return the pods that a drain would lose, and how many pods it moves."""
         refusals: list[Finding] = []
@@ -331,8 +322,8 @@ class _Beginning:
         looks = self._try(refusals, lambda: self.cluster.masters.ask("look", alive)) or {}
         for node in looks:
             for why, pods in looks[node]["refused"].items():
-                if why in _PODS:
-                    refusals.append(finding(_PODS[why], found=_listed(pods), host=node))
+                if why in REFUSAL_IDS:
+                    refusals.append(finding(REFUSAL_IDS[why], found=_listed(pods), host=node))
                 else:
                     remedy = f"`avadm node drain {node}` says more."
                     found = f"{why}: {_listed(pods)}"
@@ -372,7 +363,8 @@ class _Beginning:
     def _drain(self, names: Sequence[str]) -> Callable[[Tell], None]:
         def act(tell: Tell) -> None:
             try:
-                done = drain(self.cluster.masters, names, self._allowed, tell)
+                allowed = Allowed.accepting(self.asked.accepted, self.asked.timeout)
+                done = drain(self.cluster.masters, names, allowed, tell)
             except AvadmError as error:
                 # Whether a node stays cordoned is the maintenance's to say, which undoes it now.
                 remedy = f"`{self.asked.command}` continues it; `avadm maintenance end {self.name}` gives up."

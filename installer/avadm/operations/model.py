@@ -49,7 +49,7 @@ class Step:
 
     Attributes:
         name: the step, unique in its operation, as the plan shows it.
-        act: does it; given the function that shows progress.
+        act: does it; given the function that shows progress. What it returns says nothing.
         nodes: the nodes on which it changes something; no other is touched.
         done: asks the cluster whether it is done already; without it the step is always run.
         settings: what is set while it runs; consecutive steps share what both have.
@@ -58,7 +58,7 @@ class Step:
     """
 
     name: str
-    act: Callable[[Tell], None]
+    act: Callable[[Tell], object]
     nodes: tuple[str, ...] = ()
     done: Callable[[], bool] | None = None
     settings: tuple[Setting, ...] = ()

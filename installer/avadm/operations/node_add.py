@@ -23,6 +23,7 @@ from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding, errors
 from avadm.operations.follow import follow, pending
 from avadm.operations.model import Interruption, Operation, Step, Tell
+from avadm.operations.site_change import change_site
 from avadm.remote.ssh import targets
 from avadm.site import edit
 from avadm.site.load import SiteFile, load
@@ -121,13 +122,9 @@ class _Adding:
         tell(f"    {len(found)} checks passed")
 
     def write(self, tell: Tell) -> None:
-        """Write the site file, which is read again: another editor may have written it since it was planned."""
-        path = self.coming.path
+        """Write the site file."""
         node = {**self.entry, **({"devices": self.devices} if self.devices else {})}
-        for line in (
-            edit.write(path, edit.changed(read_text(path), edit.adding(node))).rstrip("\n").split("\n")
-        ):
-            tell(f"    {line}")
+        change_site(self.coming.path, edit.adding(node), tell)
 
     def written(self) -> bool:
         """Return whether the site file has the node."""

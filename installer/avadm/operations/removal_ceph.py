@@ -58,7 +58,7 @@ def osds(leaving: Leaving) -> Part:
     ]
     bucket = Step(
         f"remove the host bucket {name}",
-        lambda tell: _done(cluster.ceph("osd", "crush", "rm", name)),
+        lambda tell: cluster.ceph("osd", "crush", "rm", name),
         done=lambda: name not in Storage.read(cluster).hosts,
     )
     if not ids:
@@ -321,10 +321,6 @@ def has_monitor(leaving: Leaving) -> bool:
 
 def _entities(leaving: Leaving) -> set[str]:
     return {one["entity"] for one in leaving.cluster.ceph("auth", "ls")["auth_dump"]}
-
-
-def _done(answer: object) -> None:
-    """Take an answer that says nothing more."""
 
 
 def _osds(ids: Sequence[int]) -> str:

@@ -56,7 +56,7 @@ def part(leaving: Leaving) -> Part:
     script = "; ".join(f"{{ {STOP.format(unit=unit)}; }}" for unit in units)
     step = Step(
         "stop what it runs" if leaving.whole else f"stop {', '.join(units)}",
-        lambda tell: _said(leaving.run(script)),
+        lambda tell: leaving.run(script),
         leaving.touched,
     )
     if not leaving.whole:
@@ -72,7 +72,3 @@ def part(leaving: Leaving) -> Part:
         leaving.run(erase)
 
     return Part([step, Step("remove its keys and its copy of the site's state", act, leaving.touched)])
-
-
-def _said(text: str) -> None:
-    """Take a script's words, which say nothing more than that it was done."""

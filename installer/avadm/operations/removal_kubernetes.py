@@ -9,21 +9,17 @@ from typing import Any
 
 from avadm.catalogue import finding
 from avadm.findings import Finding
-from avadm.kube.drain import Allowed, drain
+from avadm.kube.drain import REFUSAL_IDS, Allowed, drain
 from avadm.operations.model import Interruption, Step, Tell
 from avadm.operations.removal_ceph import STOP
 from avadm.operations.removal_model import Leaving, Part
 
-RUN = "ava.io/run"
-"""Label of the pods of the platform's runs (ava/domain/labels.py)."""
 AFFINITY = "volume.alpha.kubernetes.io/node-affinity"
 HOSTNAME = "kubernetes.io/hostname"
 CALICOCTL = "/usr/local/sbin/avadm-calicoctl"
 UNITS = ("kubelet", "kube-proxy", "avadm-volumes-local", "avadm-volumes-node", "avadm-volumes", "calico-node")
 """In the order in which they are stopped: kubelet first, so that no pod comes back."""
 DRAIN_S = 1800.0
-PODS = {"without-controller": "pods-without-controller", "local-data": "pods-local-data"}
-"""Why a drain is refused, to the id by which a user accepts it."""
 
 
 def part(leaving: Leaving) -> Part:
@@ -38,7 +34,7 @@ def part(leaving: Leaving) -> Part:
     interrupts = []
     if not leaving.dead:
         looked = cluster.masters.ask("look", [name])[name]
-        refusals += _pods(leaving, looked["refused"])
+        refusals += _pods(leaving, looked["refused"], set(looked.get("runs", ())))
         if looked["going"]:
             interrupts.append(Interruption("its pods end there and start elsewhere", None))
     return Part(list(_steps(leaving, local)), refusals, interrupts)
@@ -51,15 +47,15 @@ def _steps(leaving: Leaving, local: list[str]) -> Iterator[Step]:
         script = "; ".join(f"{{ {STOP.format(unit=unit)}; }}" for unit in UNITS)
         # A file of the network alone lets the node take pods.
         script += "; rm -f /etc/cni/net.d/10-calico.conflist"
-        yield Step("stop kubelet and its programs", lambda tell: _said(leaving.run(script)), leaving.touched)
+        yield Step("stop kubelet and its programs", lambda tell: leaving.run(script), leaving.touched)
     for volume in local:
         yield Step(
             f"forget the volume {volume}, whose data are on {name} alone",
-            lambda tell, volume=volume: _said(cluster.kubectl("delete", "pv", volume, "--ignore-not-found")),  # type: ignore[misc]
+            lambda tell, volume=volume: cluster.kubectl("delete", "pv", volume, "--ignore-not-found"),  # type: ignore[misc]
         )
     yield Step(
         f"delete the node {name} of Kubernetes",
-        lambda tell: _said(cluster.kubectl("delete", "node", name, "--ignore-not-found")),
+        lambda tell: cluster.kubectl("delete", "node", name, "--ignore-not-found"),
         done=lambda: _known(leaving) is False,
     )
     yield Step(
@@ -69,32 +65,19 @@ def _steps(leaving: Leaving, local: list[str]) -> Iterator[Step]:
     )
 
 
-def _pods(leaving: Leaving, refused: dict[str, list[str]]) -> list[Finding]:
-    """Return why the pods that are there must not be evicted; those of runs are named apart."""
-    runs = set(_runs(leaving)) if refused else set()
+def _pods(leaving: Leaving, refused: dict[str, list[str]], runs: set[str]) -> list[Finding]:
+    """Return why the pods that are there must not be evicted; those of the platform's runs are named apart."""
     found = []
     if of_runs := sorted({pod for pods in refused.values() for pod in pods} & runs):
         found.append(finding("ava-runs", found=", ".join(of_runs[:10]), host=leaving.name, name=leaving.name))
     for why, pods in refused.items():
         if left := [pod for pod in pods if pod not in runs]:
-            found.append(finding(PODS[why], found=", ".join(left[:10]), host=leaving.name))
+            found.append(finding(REFUSAL_IDS[why], found=", ".join(left[:10]), host=leaving.name))
     return found
 
 
-def _runs(leaving: Leaving) -> list[str]:
-    """Return NAMESPACE/NAME of the platform's runs on the node."""
-    text = leaving.cluster.kubectl("get", "pods", "--all-namespaces", "-l", RUN, "-o", "json")
-    return [
-        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        for pod in json.loads(text)["items"]
-        if pod["spec"].get("nodeName") == leaving.name
-    ]
-
-
 def _drain(leaving: Leaving, tell: Tell) -> None:
-    allowed = Allowed(
-        PODS["without-controller"] in leaving.accepted, PODS["local-data"] in leaving.accepted, DRAIN_S
-    )
+    allowed = Allowed.accepting(leaving.accepted, DRAIN_S)
     drain(leaving.cluster.masters, [leaving.name], allowed, tell)
 
 
@@ -146,7 +129,3 @@ def _calico(leaving: Leaving) -> None:
     # With the node go its endpoints, and the blocks of addresses that it held.
     for kind, name in _left_in_calico(leaving):
         _calicoctl(leaving, "delete", kind, name, "--skip-not-exists")
-
-
-def _said(text: str) -> None:
-    """Take a command's words, which say nothing more than that it was done."""

@@ -13,6 +13,7 @@ from avadm.inventory.variables import variables
 from avadm.operations.follow import pending
 from avadm.operations.model import Step, Tell
 from avadm.operations.removal_model import Leaving
+from avadm.operations.site_change import change_site
 from avadm.remote.hostkeys import KnownHosts
 from avadm.remote.ssh import targets
 from avadm.site import edit
@@ -46,15 +47,9 @@ def steps(leaving: Leaving, after: SiteFile, follow: Follow) -> Sequence[Step]:
         follow: runs what a changed site file asks for.
     """
     path = leaving.cluster.site_file.path
-
-    def write(tell: Tell) -> None:
-        # Read again: another editor may have written it since it was planned.
-        for line in edit.write(path, edit.changed(read_text(path), change(leaving))).rstrip("\n").split("\n"):
-            tell(f"    {line}")
-
     return [
         Step("forget its certificates, keys and records", lambda tell: _forget(leaving, after)),
-        Step("take it out of the site file", write),
+        Step("take it out of the site file", lambda tell: change_site(path, change(leaving), tell)),
         last(leaving, after, follow),
     ]
 

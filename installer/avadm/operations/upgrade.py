@@ -21,12 +21,11 @@ from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build
+from avadm.operations.site_change import change_site
 from avadm.operations.upgrade_nodes import UpgradeNodes
 from avadm.site import profile as profiles
-from avadm.site.edit import changed, write
 from avadm.site.load import SiteFile, beside
 from avadm.site.profile import Profile, plain
-from avadm.site.text import read_text
 
 VERB = "upgrade"
 PATIENCE_S = 300.0
@@ -325,11 +324,6 @@ class _Plan:
             else:
                 data.pop("component_profiles", None)
 
-        def act(tell: Tell) -> None:
-            path = self.cluster.site_file.path
-            for line in write(path, changed(read_text(path), change)).rstrip("\n").split("\n"):
-                tell(f"    {line}")
-
         text = (
             f"profile: {name}"
             if whole
@@ -337,7 +331,7 @@ class _Plan:
         )
         return Step(
             f"write {text} into the site file",
-            act,
+            lambda tell: change_site(self.cluster.site_file.path, change, tell),
             done=lambda: (site.profile, site.component_profiles) == (name, held),
         )
 

@@ -211,10 +211,6 @@ class Room(Nodes):
     def kubectl(self, words):
         if words[:2] == ["get", "pv"]:
             return json.dumps({"items": [self.volume(*one) for one in self.volumes.items()]})
-        if words[:2] == ["get", "pods"]:
-            pods = [one.split("/") for one in self.runs]
-            made = [{"metadata": {"namespace": a, "name": b}, "spec": {"nodeName": "comp3"}} for a, b in pods]
-            return json.dumps({"items": made})
         if words[:2] == ["get", "node"]:
             return f"node/{words[2]}\n" if words[2] in self.kube else ""
         assert words[0] == "delete"
@@ -248,7 +244,8 @@ class Room(Nodes):
         if asked["do"] == "look":
             allowed = {"without-controller": asked.get("force"), "local-data": asked.get("delete_local_data")}
             refused = {why: pods for why, pods in self.refused.items() if not allowed[why]}
-            return {name: {"cordoned": False, "going": self.pods.get(name, []), "refused": refused}}
+            going, runs = self.pods.get(name, []), dict.fromkeys(self.runs, "r1")
+            return {name: {"cordoned": False, "going": going, "refused": refused, "runs": runs}}
         if asked["do"] == "drain":
             self.act(f"drain {name}")
             gone = self.pods.pop(name, [])

@@ -10,6 +10,7 @@ from avadm.cluster.settings import Settings
 from avadm.components.catalog import UPGRADES
 from avadm.errors import AvadmError
 from avadm.operations import run as framework
+from avadm.operations import site_change
 from avadm.operations import upgrade as module
 from avadm.site import profile as profiles
 from avadm.site.load import load
@@ -243,7 +244,7 @@ def test_it_is_killed_before_the_site_file_is_written(room, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(module, "write", killed)
+        patched.setattr(site_change.edit, "write", killed)
         room.run("etcd")
     room.reload()
     room.brought.clear()
