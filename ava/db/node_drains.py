@@ -5,7 +5,7 @@ A transaction locks the drain's row before those of runs: what was withdrawn sto
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,8 +16,9 @@ from ava.db.audit import write_line
 from ava.db.base import Base, outlined, reading, upsert, writing
 from ava.db.lookup import Lock, row_of, run_row
 from ava.db.outbox import enqueue
-from ava.db.tables import node_drain_runs, node_drains, pods, runs
-from ava.db.types import phrased
+from ava.db.pods import pod_states
+from ava.db.runs import stop_run
+from ava.db.tables import node_drain_runs, node_drains, runs
 from ava.domain.model import Kind, Phase, PodState, Run, Topic
 from ava.domain.node_drains import NOTICE, WITHDRAWN, NodeDrain, leaves_at, nodes_of, notice, stopped
 from ava.domain.phrases import Phrase
@@ -114,7 +115,7 @@ class NodeDrains(Base):
     def consent(self, connection: Connection, run: str, now: datetime) -> Sequence[NodeDrain]:
         """Keep that the owner of a training agrees to its end when its node's notice is over; 409 where none is drained."""
         found = records.run(run_row(connection, run))
-        states = _states(connection, [run]).get(run, [])
+        states = pod_states(connection, [run]).get(run, ())
         drains = []
         for node in sorted(nodes_of(found, states)) if found.stop is None else []:
             row = _row(connection, found.cluster, node, Lock.SHARE)
@@ -168,9 +169,7 @@ class NodeDrains(Base):
             at = leaves_at(drain, Kind(run.kind), (id, node) in agreed)
             if at is None or now < at:
                 continue
-            report = {"stop": now, **phrased("reason", stopped(drain))}
-            asked = connection.execute(runs.update().where(runs.c.id == id).values(report).returning(runs))
-            enqueue(connection, now, "run-stop", id, Topic.OPERATOR, by=drain.asked_by)
+            done.append(stop_run(connection, id, now, by=drain.asked_by, reason=stopped(drain)))
             detail = {"owner": run.owner, "node": node}
             write_line(
                 connection,
@@ -181,7 +180,6 @@ class NodeDrains(Base):
                 outcome="done",
                 detail=detail,
             )
-            done.append(records.run(asked.one()))
         return done
 
 
@@ -230,15 +228,8 @@ def _is_on(pod: PodState, node: str) -> bool:
 def _admitted_pods(connection: Connection, cluster: str) -> Sequence[tuple[Run, Sequence[PodState]]]:
     query = select(*outlined(runs)).where(runs.c.phase == Phase.ADMITTED, runs.c.cluster == cluster)
     found = [records.run(row) for row in connection.execute(query.order_by(runs.c.id))]
-    open_ones = select(runs.c.id).where(runs.c.phase == Phase.ADMITTED, runs.c.cluster == cluster)
-    states: dict[str, list[PodState]] = {}
-    for row in connection.execute(select(pods).where(pods.c.run.in_(open_ones))):
-        states.setdefault(row.run, []).append(records.pod_state(row.run, row.pod, row.state))
-    return [(run, states.get(run.id, [])) for run in found]
-
-
-def _states(connection: Connection, some: Sequence[str]) -> Mapping[str, Sequence[PodState]]:
-    states: dict[str, list[PodState]] = {}
-    for row in connection.execute(select(pods).where(pods.c.run.in_(list(some)))):
-        states.setdefault(row.run, []).append(records.pod_state(row.run, row.pod, row.state))
-    return states
+    # Not by their ids: there may be thousands.
+    states = pod_states(
+        connection, select(runs.c.id).where(runs.c.phase == Phase.ADMITTED, runs.c.cluster == cluster)
+    )
+    return [(run, states.get(run.id, ())) for run in found]

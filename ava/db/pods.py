@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from ava.db import records
 from ava.db.base import Base, reading, upsert, writing
@@ -43,7 +43,15 @@ class Pods(Base):
     @reading
     def list(self, connection: Connection, runs: Sequence[str]) -> Mapping[str, Sequence[PodState]]:
         """Return what was last seen of the pods of runs, by role and index."""
-        found: dict[str, list[PodState]] = {run: [] for run in runs}
-        for row in connection.execute(select(pods).where(pods.c.run.in_(list(found)))):
-            found[row.run].append(records.pod_state(row.run, row.pod, row.state))
-        return {run: sorted(some, key=lambda p: (p.attempt, p.role, p.index)) for run, some in found.items()}
+        found = pod_states(connection, list(runs))
+        return {run: found.get(run, []) for run in runs}
+
+
+def pod_states(
+    connection: Connection, which: Sequence[str] | Select[tuple[str]]
+) -> Mapping[str, Sequence[PodState]]:
+    """Return what was last seen of the pods of given or selected runs, by role and index; runs without pods are left out."""
+    found: dict[str, list[PodState]] = {}
+    for row in connection.execute(select(pods).where(pods.c.run.in_(which))):
+        found.setdefault(row.run, []).append(records.pod_state(row.run, row.pod, row.state))
+    return {run: sorted(some, key=lambda p: (p.attempt, p.role, p.index)) for run, some in found.items()}

@@ -235,12 +235,14 @@ def _kept(reason: Problem) -> Any:
     return plain_document(reason.as_dict(), 1000) if "left_out" in whole else whole
 
 
-def stop_run(connection: Connection, run: str, now: datetime, *, by: str) -> Run:
-    """Ask for the end of a run, as `Runs.stop`."""
+def stop_run(
+    connection: Connection, run: str, now: datetime, *, by: str, reason: Phrase | None = None
+) -> Run:
+    """Ask for the end of a run, as `Runs.stop`; ``reason`` in place of who asked."""
     row = run_row(connection, run, Lock.NO_KEY_UPDATE)
     if row.phase == Phase.FINISHED or row.stop is not None:
         return records.run(row)
-    reason = Phrase("Stopped by {by}.", by=plain(by, 200))
+    reason = reason or Phrase("Stopped by {by}.", by=plain(by, 200))
     report = {"stop": now, **phrased("reason", reason)}
     asked = connection.execute(runs.update().where(runs.c.id == run).values(report).returning(runs)).one()
     if row.phase == Phase.QUEUED:

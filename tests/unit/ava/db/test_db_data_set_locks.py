@@ -137,7 +137,7 @@ def test_one_writes_or_many_read_whatever_happens(tmp_path):
     tried(tmp_path, 15)
 
 
-@pytest.mark.parametrize("part", ["take", "give_back"])
+@pytest.mark.parametrize("part", ["acquire", "release"])
 def test_a_database_that_forgets_a_part_of_it_is_found_out(tmp_path, monkeypatch, part):
     monkeypatch.setattr(holding, part, lambda *_: ())
     with pytest.raises(AssertionError):
