@@ -13,6 +13,7 @@ from rich.table import Table
 
 from avadm.catalogue import finding
 from avadm.cli.main import App, pass_app
+from avadm.cli.options import existing_key, password_file
 from avadm.cli.output import print_findings, print_json, stderr
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
@@ -32,12 +33,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--limit", metavar="NODES", help="Only these nodes: names, patterns or roles, with commas.")
 @click.option("--accept-host-keys", is_flag=True, help="Pin unknown host keys without asking.")
-@click.option(
-    "--password-file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File (0600) with the login's password [or env: AVADM_SSH_PASSWORD; else you are asked].",
-)
+@password_file
 @click.option(
     "--sudo-password-file",
     type=click.Path(path_type=Path),
@@ -45,14 +41,7 @@ if TYPE_CHECKING:
     help="File (0600) with the password that sudo asks the login for [or env: AVADM_SUDO_PASSWORD; else the "
     "login's password, else you are asked]: with it bootstrap lets the login become root without one.",
 )
-@click.option(
-    "--existing-key",
-    "existing",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="FILE",
-    help="A private key that the nodes let in already; may be given more than once.",
-)
+@existing_key
 @click.option(
     "--install-python/--no-install-python", default=True, help="Install python where it is missing."
 )

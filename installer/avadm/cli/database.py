@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
-from avadm.cli.output import console, print_json, stderr
+from avadm.cli.output import console, print_json, print_progress
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
 
@@ -130,13 +130,10 @@ def restore(app: App, to: str, word: str | None, break_lock: bool, as_json: bool
     when = target(to, datetime.now(UTC))
     nodes, site_file = _nodes(app), app.site_file()
 
-    def tell(line: str) -> None:
-        stderr.print(Text(line, style="dim"))
-
     keepers = LockNodes(site_file, nodes.fleet)
     state = state_folder(site_file.path, site_file.site.name)
-    with lock_site(keepers, state, "database restore", tell, break_lock=break_lock):
-        folder = run(nodes, when, word, tell)
+    with lock_site(keepers, state, "database restore", print_progress, break_lock=break_lock):
+        folder = run(nodes, when, word, print_progress)
     done = folder.read_json("restore.json")
     if as_json:
         print_json(done)

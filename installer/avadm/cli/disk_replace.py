@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from avadm.cli.main import App, pass_app
@@ -22,15 +24,12 @@ from avadm.cli.operation import operate, operation_options
 @pass_app
 def replace(
     app: App,
+    /,
     node: str,
     target: str,
     new: str | None,
     drain: bool,
-    dry_run: bool,
-    yes: bool,
-    accepted: tuple[str, ...],
-    break_lock: bool,
-    as_json: bool,
+    **options: Any,
 ) -> int:
     """Give an OSD another disk; it keeps its id and its place.
 
@@ -40,13 +39,5 @@ def replace(
     """
     from avadm.operations.disk_replace import Wanted, build
 
-    return operate(
-        app,
-        build(Wanted(node, target, new, drain, accepted)),
-        dry_run=dry_run,
-        yes=yes,
-        accepted=accepted,
-        break_lock=break_lock,
-        as_json=as_json,
-        done=f"Replaced: {target} of {node} has its id and its place, and all its data.",
-    )
+    done = f"Replaced: {target} of {node} has its id and its place, and all its data."
+    return operate(app, build(Wanted(node, target, new, drain, options["accepted"])), done=done, **options)

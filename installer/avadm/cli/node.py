@@ -13,7 +13,7 @@ from avadm.catalogue import finding
 from avadm.cli import node_members
 from avadm.cli.main import App, pass_app
 from avadm.cli.options import dry_run
-from avadm.cli.output import console, print_json, stderr
+from avadm.cli.output import console, print_json, print_progress
 from avadm.cli.times import DURATION
 from avadm.errors import AvadmError
 from avadm.quantity import quantity
@@ -60,7 +60,7 @@ def uncordon(app: App, names: tuple[str, ...], whom: str | None, as_json: bool) 
 
     chosen = _known(app, names)
     with _platform(app, whom) as platform:
-        _print_changes(app, chosen, "uncordon", run(_masters(app), chosen, _tell, platform), as_json)
+        _print_changes(app, chosen, "uncordon", run(_masters(app), chosen, print_progress, platform), as_json)
 
 
 @node.command()
@@ -121,9 +121,9 @@ def drain(
     allowed = Allowed(force, delete_local_data, timeout, Notice(notice, stop_runs))
     with _platform(app, whom) as platform:
         if check:
-            _show_plan(app, plan(_masters(app), chosen, allowed, _tell, platform), as_json)
+            _show_plan(app, plan(_masters(app), chosen, allowed, print_progress, platform), as_json)
             return
-        done = run(_masters(app), chosen, allowed, _tell, platform=platform)
+        done = run(_masters(app), chosen, allowed, print_progress, platform=platform)
     if as_json:
         print_json({"site": app.site_file().site.name, "nodes": [one.as_dict() for one in done]})
         return
@@ -152,10 +152,6 @@ def _show_plan(app: App, found: Plan, as_json: bool) -> None:
         console.print(Text(f"{name}: {quantity(count, 'pod')} to evict"))
         for one in found.runs[name]:
             console.print(Text(f"{name}: {one.words(utc())}"))
-
-
-def _tell(line: str) -> None:
-    stderr.print(Text(line, style="dim"))
 
 
 def _mark(app: App, names: tuple[str, ...], verb: str, as_json: bool) -> None:

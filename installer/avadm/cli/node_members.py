@@ -9,6 +9,7 @@ import click
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.operation import operate, operation_options
+from avadm.cli.options import existing_key, password_file
 
 if TYPE_CHECKING:
     from avadm.cluster.connection import Cluster
@@ -63,20 +64,8 @@ def remove(app: App, /, name: str, role: str, dead: bool, accepted: tuple[str, .
     "--host-key", metavar="KEY", help='Its public ssh host key, "TYPE BASE64", pinned without asking.'
 )
 @click.option("--accept-host-keys", is_flag=True, help="Pin its host key without asking.")
-@click.option(
-    "--password-file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File (0600) with the login's password [or env: AVADM_SSH_PASSWORD; else you are asked].",
-)
-@click.option(
-    "--existing-key",
-    "existing",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="FILE",
-    help="A private key that the node lets in already; repeatable.",
-)
+@password_file
+@existing_key
 @operation_options
 @pass_app
 def add(

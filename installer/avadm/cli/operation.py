@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from avadm.cli.main import App
-from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
+from avadm.cli.output import as_dicts, console, print_findings, print_json, print_progress, stderr
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_GOOD, AvadmError
 
 if TYPE_CHECKING:
@@ -86,10 +86,7 @@ def operate(
     if not yes and not as_json and sys.stdin.isatty():
         click.confirm("Continue?", abort=True, err=True)
 
-    def tell(line: str) -> None:
-        stderr.print(Text(line, style="dim"))
-
-    folder = operations.run(site_file, fleet, build, accepted, tell, break_lock=break_lock)
+    folder = operations.run(site_file, fleet, build, accepted, print_progress, break_lock=break_lock)
     if as_json:
         print_json({"site": site_file.site.name, "result": "good", "run": folder.id})
     else:

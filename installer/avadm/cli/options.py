@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -58,3 +59,25 @@ def only(name: str, help: str) -> Callable[[F], F]:
     return click.option(
         "--only", name, cls=Renamed, former=["--check"], metavar="ID", multiple=True, help=help
     )
+
+
+def password_file(function: F) -> F:
+    """Add --password-file: where the login's password of nodes is read from."""
+    return click.option(
+        "--password-file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="File (0600) with the login's password [or env: AVADM_SSH_PASSWORD; else you are asked].",
+    )(function)
+
+
+def existing_key(function: F) -> F:
+    """Add --existing-key, whose value is ``existing``: keys that let the controller in before its own does."""
+    return click.option(
+        "--existing-key",
+        "existing",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE",
+        help="A private key that the nodes let in already; may be given more than once.",
+    )(function)

@@ -82,6 +82,11 @@ def print_findings(findings: Sequence[Finding], to: Console = stderr) -> None:
             to.print(Text(line))
 
 
+def print_progress(line: str) -> None:
+    """Show one line of what is at work."""
+    stderr.print(Text(line, style="dim"))
+
+
 def heading(text: str) -> None:
     """Print a section heading."""
     console.print(f"\n[bold]{escape(text)}[/bold]")
