@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,6 +15,7 @@ from avadm.findings import Finding
 from avadm.remote.fleet import Fleet
 from avadm.site.model import Site
 from avadm.state import summary
+from avadm.state.lock.owner import user
 from avadm.state.run_folder import RunFolder, write_atomic
 from avadm_node.probes.disks import zap
 
@@ -133,7 +132,7 @@ def erase(fleet: Fleet, site: Site, python: str, disk: Disk) -> RunFolder:
     begun = datetime.now(UTC)
     record: dict[str, Any] = {
         "site": site.name,
-        "who": os.environ.get("SUDO_USER") or getpass.getuser(),
+        "who": user(),
         "from": socket.gethostname(),
         "when": f"{begun:%Y-%m-%dT%H:%M:%SZ}",
         "disk": disk.as_dict(),

@@ -6,8 +6,6 @@ replayed up to the time first, so that a time that cannot be reached, a broken b
 
 from __future__ import annotations
 
-import getpass
-import os
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.operations.database_nodes import WORK_S, DatabaseNodes
 from avadm.state import summary
+from avadm.state.lock.owner import user
 from avadm.state.run_folder import RunFolder, write_atomic
 
 LATEST = "latest"
@@ -97,7 +96,7 @@ def restore(nodes: DatabaseNodes, to: str, word: str | None, tell: Tell) -> RunF
     begun = datetime.now(UTC)
     record: dict[str, Any] = {
         "site": nodes.site.name,
-        "who": os.environ.get("SUDO_USER") or getpass.getuser(),
+        "who": user(),
         "from": socket.gethostname(),
         "when": f"{begun:%Y-%m-%dT%H:%M:%SZ}",
         "to": to or LATEST,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import socket
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -24,6 +22,7 @@ from avadm.remote.fleet import Fleet
 from avadm.site.load import SiteFile
 from avadm.state import summary
 from avadm.state.lock.nodes import LockNodes
+from avadm.state.lock.owner import user
 from avadm.state.lock.site import lock_site
 from avadm.state.operations import OPERATION, OperationRecord
 from avadm.state.run_folder import RunFolder
@@ -205,7 +204,7 @@ def _do(step: Step, tell: Tell, clock: Clock) -> None:
 
 def current_user() -> str:
     """Return who runs avadm, USER@HOST."""
-    return f"{os.environ.get('SUDO_USER') or getpass.getuser()}@{socket.gethostname()}"
+    return f"{user()}@{socket.gethostname()}"
 
 
 def _release(cluster: Cluster, settings: Settings, owner: str, ended: Sequence[Setting]) -> None:

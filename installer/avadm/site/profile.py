@@ -232,14 +232,18 @@ def _data(name: str) -> dict[str, Any]:
 
 
 def _whole(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a profile's data over those that it inherits: mappings are merged, `null` leaves out a key."""
-    if (base := data.get("inherits")) is None:
+    """Return a profile's data over those that it inherits, in their order: mappings are merged, `null` leaves out a key.
+
+    One that ships with avadm may inherit several, as a list.
+    """
+    if (bases := data.get("inherits")) is None:
         return data
-    whole = dict(_whole(_data(base)))
-    for key, value in data.items():
-        below = whole.get(key)
-        if isinstance(value, dict) and isinstance(below, dict):
-            whole[key] = {k: v for k, v in {**below, **value}.items() if v is not None}
-        elif key != "inherits":
-            whole[key] = value
+    whole: dict[str, Any] = {}
+    for layer in (*(_whole(_data(base)) for base in ([bases] if isinstance(bases, str) else bases)), data):
+        for key, value in layer.items():
+            below = whole.get(key)
+            if isinstance(value, dict) and isinstance(below, dict):
+                whole[key] = {k: v for k, v in {**below, **value}.items() if v is not None}
+            elif key != "inherits":
+                whole[key] = value
     return {key: value for key, value in whole.items() if value is not None}

@@ -69,10 +69,14 @@ class Playbooks:
 
 @pytest.fixture
 def nodes(tmp_path, monkeypatch):
-    made = Nodes(tmp_path / "nodes")
-    monkeypatch.setattr(App, "idle_fleet", lambda self: made)
+    return reached(Nodes(tmp_path / "nodes"), monkeypatch)
+
+
+def reached(fleet, monkeypatch):
+    """Have all verbs reach these nodes, and return them."""
+    monkeypatch.setattr(App, "idle_fleet", lambda self: fleet)
     monkeypatch.setattr(App, "fleet", App.idle_fleet)
-    return made
+    return fleet
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from avadm.cli.main import App
-from tests.unit.fakes.cli import avadm, playbooks, refusals
+from tests.unit.fakes.cli import avadm, playbooks, reached, refusals
 from tests.unit.operations.removal_room import Room
 
 __all__ = ["avadm", "playbooks"]
@@ -27,10 +26,7 @@ nodes:
 
 @pytest.fixture
 def nodes(tmp_path, monkeypatch):
-    made = Room(tmp_path / "nodes")
-    monkeypatch.setattr(App, "idle_fleet", lambda self: made)
-    monkeypatch.setattr(App, "fleet", App.idle_fleet)
-    return made
+    return reached(Room(tmp_path / "nodes"), monkeypatch)
 
 
 @pytest.fixture

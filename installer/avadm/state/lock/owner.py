@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import os
 import secrets
@@ -25,6 +26,11 @@ def owner(verb: str) -> dict[str, Any]:
         "started": started(os.getpid()),
         "since": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
+
+
+def user() -> str:
+    """Return the login of the person who runs avadm, also through sudo."""
+    return os.environ.get("SUDO_USER") or getpass.getuser()
 
 
 def machine() -> str:
