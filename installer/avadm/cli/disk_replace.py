@@ -33,7 +33,7 @@ def replace(
 ) -> int:
     """Give an OSD another disk; it keeps its id and its place.
 
-    Only the OSD's own data are copied. The old disk is never written. The new one must be proven blank and at least as
+    The old disk is never written. The new one must be proven blank and at least as
     large; it takes the old one's place in the site file. If it is bad, run the same command with another one. Without a
     new disk in the node, the command waits until one is inserted.
     """

@@ -1,4 +1,4 @@
-"""Replacing an OSD's disk: its id and its place in the CRUSH map stay, so that only its own data are copied.
+"""Replacing an OSD's disk: its id and its place in the CRUSH map stay, so that others have no reason to move data.
 
 The old disk is never written, and no OSD is destroyed that has the last complete copy of anything: it is down or drained,
 and the managers agree (``ceph osd safe-to-destroy``), or all that it held is complete on OSDs that are up, and the user
