@@ -13,7 +13,10 @@ def test_sizes_are_bytes_and_cores_are_thousandths() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text", "error"),
-    [(SIZE, "3 XB", "'3 XB' is no amount; wanted: 8GiB"), (CORES, "many", "'many' is no number of cores")],
+    [
+        (SIZE, "3 XB", "expected a size such as 8GiB or 512MiB, found '3 XB'"),
+        (CORES, "many", "expected a number of cores such as 2, 1.5 or 500m, found 'many'"),
+    ],
 )
 def test_what_is_none_is_reported_with_examples(kind: click.ParamType[int], text: str, error: str) -> None:
     with pytest.raises(click.BadParameter) as caught:
