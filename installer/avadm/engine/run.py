@@ -21,7 +21,7 @@ from avadm.engine.apply import Engine, Job
 from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.recorder import Recorder
 from avadm.engine.request import Notes, Request, Show
-from avadm.engine.session import Session, schedule
+from avadm.engine.session import Session, lock_session, schedule
 from avadm.engine.summary import Summary
 from avadm.errors import AvadmError
 from avadm.findings import Finding
@@ -37,11 +37,8 @@ from avadm.remote.redact import Redactor
 from avadm.site.load import SiteFile
 from avadm.state import bootstrap_marks
 from avadm.state import summary as summaries
-from avadm.state.lock.nodes import LockNodes
-from avadm.state.lock.site import lock_site
 from avadm.state.prune import prune
 from avadm.state.run_folder import RunFolder, discard
-from avadm.state.site_state import state_folder
 from avadm.state.summary import RunSummary
 
 
@@ -52,18 +49,9 @@ def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, sho
         AvadmError: the site is locked, its vault lost, the kept plan no longer holds, or nothing takes part.
     """
     verb = "check" if request.check else "apply"
-    nodes = LockNodes(site_file, fleet)
-    folder = state_folder(site_file.path, site_file.site.name)
-    # A dry run changes nothing, not even by a lock on the nodes.
-    with lock_site(
-        nodes, folder, verb, notes, break_lock=request.break_lock, on_nodes=not request.check
-    ) as seen:
-        # The records are read under the lock: a run that was just ending has written its last word.
-        session = Session.open(site_file, nodes, seen)
-        if session.note:
-            notes(session.note)
-        if not request.check:
-            session.records.state.keepers = tuple(nodes.own)
+    with lock_session(
+        site_file, fleet, verb, notes, break_lock=request.break_lock, dry_run=request.check
+    ) as session:
         steps, before, reports = _requested(session, request)
         if not request.check:
             _settle_operations(session, steps, notes)

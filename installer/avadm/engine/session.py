@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,10 @@ from avadm.inventory.model import STATE_KEY
 from avadm.inventory.vault_guard import refuse_lost
 from avadm.plan.graph import ScheduledPhase, make_plan
 from avadm.state.lock.nodes import LockNodes, LockReplies
+from avadm.state.lock.site import lock_site
 from avadm.state.records import SiteRecords
 from avadm.state.replication import StateReplica
+from avadm.state.site_state import state_folder
 
 if TYPE_CHECKING:
     from avadm.remote.fleet import Fleet
@@ -77,6 +80,41 @@ class Session:
     def fleet(self) -> Fleet:
         """How the site's nodes are reached."""
         return self.replica.nodes.fleet
+
+
+@contextmanager
+def lock_session(
+    site_file: SiteFile,
+    fleet: Fleet,
+    verb: str,
+    tell: Callable[[str], None],
+    *,
+    break_lock: bool = False,
+    dry_run: bool = False,
+) -> Iterator[Session]:
+    """Hold the site's lock, and yield the site as it was opened under it.
+
+    Args:
+        site_file: the site.
+        fleet: ssh to its nodes.
+        verb: what runs, for the message to a refused run.
+        tell: shows one line for people.
+        break_lock: whether a lock of another run is removed from the nodes.
+        dry_run: whether nothing is changed, not even by a lock on the nodes.
+
+    Raises:
+        AvadmError: the site is locked, too few nodes answer, its records are damaged everywhere, or its vault is lost.
+    """
+    nodes = LockNodes(site_file, fleet)
+    folder = state_folder(site_file.path, site_file.site.name)
+    with lock_site(nodes, folder, verb, tell, break_lock=break_lock, on_nodes=not dry_run) as seen:
+        # The records are read under the lock: a run that was just ending has written its last word.
+        session = Session.open(site_file, nodes, seen)
+        if session.note:
+            tell(session.note)
+        if not dry_run:
+            session.records.state.keepers = tuple(nodes.own)
+        yield session
 
 
 def schedule(

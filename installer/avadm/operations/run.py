@@ -13,7 +13,7 @@ from avadm.cluster.connection import Cluster
 from avadm.cluster.half_done import half_done
 from avadm.cluster.setting import Setting
 from avadm.cluster.settings import Settings
-from avadm.engine.session import Session
+from avadm.engine.session import Session, lock_session
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.operations.model import Gate, Operation, Progress, Step, Tell
@@ -23,10 +23,8 @@ from avadm.site.load import SiteFile
 from avadm.state import summary
 from avadm.state.lock.nodes import LockNodes
 from avadm.state.lock.owner import user
-from avadm.state.lock.site import lock_site
 from avadm.state.operations import OPERATION, OperationRecord
 from avadm.state.run_folder import RunFolder
-from avadm.state.site_state import state_folder
 
 Build = Callable[[Cluster], Operation]
 """Plans an operation from what the cluster reports; changes nothing."""
@@ -91,13 +89,7 @@ def run(
     Raises:
         AvadmError: refused, with nothing changed (exit 2); a step failed or a gate did not open (exit 1).
     """
-    nodes = LockNodes(site_file, fleet)
-    state_dir = state_folder(site_file.path, site_file.site.name)
-    with lock_site(nodes, state_dir, "operation", tell, break_lock=break_lock) as seen:
-        session = Session.open(site_file, nodes, seen)
-        if session.note:
-            tell(session.note)
-        session.records.state.keepers = tuple(nodes.own)
+    with lock_session(site_file, fleet, "operation", tell, break_lock=break_lock) as session:
         cluster = Cluster(site_file, fleet, session.records.state, session.replica)
         settings = Settings(cluster, tell)
         left = settings.recover()
