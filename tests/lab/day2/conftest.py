@@ -11,6 +11,7 @@ from tests.lab.day2.loads.ava import ava
 from tests.lab.day2.loads.database import sql
 from tests.lab.day2.loads.kubernetes import kubernetes
 from tests.lab.day2.loads.storage import storage
+from tests.lab.day2.recorder import recorder  # noqa: F401 - a fixture
 
 
 def carried(lab):
