@@ -19,7 +19,7 @@ from avadm.findings import Finding
 from avadm.operations.model import Gate, Operation, Progress, Step, Tell
 from avadm.quantity import quantity
 from avadm.remote.fleet import Fleet
-from avadm.site.load import SiteFile
+from avadm.site.load import SiteFile, load
 from avadm.state import summary
 from avadm.state.lock.nodes import LockNodes
 from avadm.state.lock.owner import user
@@ -89,11 +89,15 @@ def run(
         clock: time, for tests.
 
     Raises:
-        AvadmError: refused, with nothing changed (exit 2); a step failed or a gate did not open (exit 1).
+        AvadmError: refused, or the site file was changed meanwhile, with nothing changed (exit 2); a step failed or a gate
+            did not open (exit 1).
     """
     nodes = LockNodes(site_file, fleet)
     state_dir = state_folder(site_file.path, site_file.site.name)
     with lock_site(nodes, state_dir, "operation", tell, break_lock=break_lock) as seen:
+        # Another plan than the one that was shown is never run.
+        if load(site_file.path).site != site_file.site:
+            raise AvadmError.of("site-file-changed", where=str(site_file.path))
         session = Session.open(site_file, nodes, seen)
         if session.note:
             tell(session.note)
