@@ -1494,6 +1494,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Kubernetes would have no master.",
         "Accept it while nothing has to change in Kubernetes: running pods stay.",
     ),
+    "site-file-changed": FindingType(
+        "The site file was changed after the plan was shown; nothing has been changed.",
+        "Run the same command again, and read its plan.",
+    ),
     "site-locked": FindingType(
         "`avadm {value}` is running on this site already.",
         "Wait for it (`avadm runs show latest`), or stop it with ctrl-C where it runs.",

@@ -19,7 +19,7 @@ from avadm.findings import Finding
 from avadm.operations.model import Gate, Operation, Progress, Step, Tell
 from avadm.quantity import quantity
 from avadm.remote.fleet import Fleet
-from avadm.site.load import SiteFile
+from avadm.site.load import SiteFile, load
 from avadm.state import summary
 from avadm.state.lock.nodes import LockNodes
 from avadm.state.lock.owner import user
@@ -87,9 +87,13 @@ def run(
         clock: time, for tests.
 
     Raises:
-        AvadmError: refused, with nothing changed (exit 2); a step failed or a gate did not open (exit 1).
+        AvadmError: refused, or the site file was changed meanwhile, with nothing changed (exit 2); a step failed or a gate
+            did not open (exit 1).
     """
     with lock_session(site_file, fleet, "operation", tell, break_lock=break_lock) as session:
+        # Another plan than the one that was shown is never run.
+        if load(site_file.path).site != site_file.site:
+            raise AvadmError.of("site-file-changed", where=str(site_file.path))
         cluster = Cluster(site_file, fleet, session.records.state, session.replica)
         settings = Settings(cluster, tell)
         left = settings.recover()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from avadm.site.load import load
+from tests.controls.day_two import UNINTERRUPTED
+from tests.lab.day2.interruptions import killed
 from tests.lab.faults.drive import avadm, healthy, reachable, start, unchanged
-from tests.lab.faults.work import Work
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 COPIED = 1.2
@@ -114,34 +115,30 @@ def digest(lab, serial):
     return found.hexdigest()
 
 
-def test_a_dead_disk_under_load(lab, tried):
+def test_a_dead_disk_under_load(lab, loads, recorder, tried):
+    at_work = loads()
+    recorder.skip_if_done("disk replace", UNINTERRUPTED, at_work)
     node, serial, number = a_disk(lab)
     row = tried(
         "disk replaced",
-        f"a disk of {node} is pulled, a blank one inserted, under checksummed writing",
+        f"a disk of {node} is pulled, a blank one inserted, under load",
         f"same id and place, at most {COPIED} of its bytes copied, nothing lost",
     )
     before = placed(lab, number)
     ceph(lab, f"config set mon mon_osd_down_out_interval {OUT_S}")
-    work = Work(lab, 40)
-    try:
-        with work.running():
-            time.sleep(5)
-            new = swap(node, serial)
-            checks = refusals(node, f"osd.{number}")
-            # Until its peers have noticed, placement groups are still active on it, or about to be elsewhere.
-            assert checks and checks <= {"replace-in-use", "replace-degraded", "replace-last-copy"}
-        recovered(lab, number)
-        old = digest(lab, serial)
-        size, copied = held(lab, number), pushed(lab, number)
+    new = swap(node, serial)
+    checks = refusals(node, f"osd.{number}")
+    # Until its peers have noticed, placement groups are still active on it, or about to be elsewhere.
+    assert checks and checks <= {"replace-in-use", "replace-degraded", "replace-last-copy"}
+    recovered(lab, number)
+    old = digest(lab, serial)
+    size, copied = held(lab, number), pushed(lab, number)
+    with recorder.under("disk replace", UNINTERRUPTED, at_work):
         begun = time.monotonic()
         done = avadm("disk", "replace", node, f"osd.{number}", "--yes", timeout=1800)
         seconds = time.monotonic() - begun
         assert done.returncode == 0, done.stdout + done.stderr
         copied = pushed(lab, number) - copied
-        words = work.compare()
-    finally:
-        work.clean()
     assert placed(lab, number) == before
     assert osd(lab, number)["up"] == 1
     assert (new in devices(lab, node), serial in devices(lab, node)) == (True, False)
@@ -152,7 +149,7 @@ def test_a_dead_disk_under_load(lab, tried):
     again = avadm("disk", "replace", node, f"osd.{number}", "--with", f"scsi-AVADM_{new}", "--yes")
     assert again.returncode == 0, again.stderr
     assert unchanged(lab)
-    row.came = f"{words}; {copied / size:.2f} of its bytes copied; {seconds:.0f} s"
+    row.came = f"{copied / size:.2f} of its bytes copied; {seconds:.0f} s"
 
 
 def test_a_bad_new_disk_costs_another_try(lab):
@@ -208,12 +205,7 @@ def test_killed_at_a_step_the_same_command_continues(lab, boundary):
     ceph(lab, f"config set mon mon_osd_down_out_interval {OUT_S}")
     new = swap(node, serial)
     recovered(lab, number)
-    running = start("disk", "replace", node, f"osd.{number}", "--yes")
-    for line in running.stdout:
-        if line.startswith("[") and boundary in line:
-            break
-    running.kill()
-    running.communicate()
+    assert killed(["disk", "replace", node, f"osd.{number}", "--yes"], boundary).alive
     other = avadm("apply", "ceph")
     assert other.returncode == 2
     assert f"avadm disk replace {node} osd.{number}" in " ".join(other.stderr.split())

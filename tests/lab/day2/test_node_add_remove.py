@@ -1,18 +1,17 @@
 """`avadm node add` and `node remove` on the lab: under load, killed and continued, for a living and a dead node."""
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from avadm.site.load import load
+from tests.controls.day_two import UNINTERRUPTED
 from tests.lab.conftest import Lab
+from tests.lab.day2.interruptions import killed
 from tests.lab.faults.drive import AVADM, avadm, healthy
-from tests.lab.faults.work import Work
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
@@ -88,22 +87,23 @@ def gone():
         avadm("lab", "remove", name)
 
 
-def test_a_storage_node_comes_and_goes_under_load(gone):
+def test_a_storage_node_comes_and_goes_under_load(gone, loads, recorder):
+    at_work = loads()
+    recorder.skip_if_done("node remove", UNINTERRUPTED, at_work)
     gone.append(STORAGE)
     before = seen()
     others = {n["name"]: before.sh(n["name"], STARTED) for n in before.nodes}
     words = added(STORAGE, "osd", disks=1)
-    good(*words)
+    with recorder.under("node add", UNINTERRUPTED, loads()):
+        good(*words)
     lab = seen()
     healthy(lab)
     after = {name: lab.sh(name, STARTED) for name in others}
     assert after == others, "processes were restarted on other nodes"
     osds = lab.sh(lab.names("mon")[0], f"ceph osd ls-tree {STORAGE}").split()
     assert len(osds) == 1
-    work = Work(lab, 90)
-    with work.running():
+    with recorder.under("node remove", UNINTERRUPTED, at_work):
         good("node", "remove", STORAGE, "--yes")
-    print(work.compare(), f"longest pause {work.longest_pause()} s")
     healthy(lab)
     assert named(before, STORAGE) == []
     assert (
@@ -126,12 +126,7 @@ def test_a_removal_that_is_killed_is_continued_by_the_same_command(gone, seconds
     before = seen()
     good(*added(STORAGE, "osd", disks=1))
     healthy(seen())
-    running = subprocess.Popen(
-        [AVADM, "node", "remove", STORAGE, "--yes"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    time.sleep(seconds)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+    killed(["node", "remove", STORAGE, "--yes"], float(seconds))
     good("node", "remove", STORAGE, "--yes")
     healthy(before)
     assert named(before, STORAGE) == []

@@ -1,21 +1,20 @@
 """`avadm upgrade` on the lab: refused, under load, killed and continued, failed and taken back. It leaves the newer profile."""
 
 import json
-import signal
 import time
-import uuid
 
 import pytest
 
 from avadm.site.load import load
-from tests.lab.faults.drive import avadm, start, unchanged
-from tests.lab.kubernetes.probe import Api, Writer
+from tests.controls.day_two import GOALS_S, KILLED_AT_STEPS
+from tests.lab.day2.interruptions import killed
+from tests.lab.faults.drive import avadm, unchanged
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 
 NEWER = "lab-bookworm-newer"
-PAUSE_S = 10
-"""Longest time without an acknowledged write while members are upgraded, seconds."""
+ASKS_THE_API = {"api", "submit", "training", "ssh"}
+"""Clients of loads that ask the API of Kubernetes, whose answers wait for etcd."""
 TIMEOUT_S = 3000
 PACKAGES = "dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\\n' | grep ^ii"
 
@@ -61,7 +60,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes(lab, needs_etcd, words, c
     assert etcd_versions(lab) == {"3.4"}
 
 
-def test_etcd_is_killed_in_its_upgrade_and_continued_under_load(lab, needs_etcd, tried):
+def test_etcd_is_killed_in_its_upgrade_and_continued_under_load(lab, needs_etcd, loads, recorder, tried):
     row = tried(
         "etcd upgraded", "avadm is killed at the second member", "continued; no acknowledged write lost"
     )
@@ -70,36 +69,23 @@ def test_etcd_is_killed_in_its_upgrade_and_continued_under_load(lab, needs_etcd,
     plan = json.loads(good("upgrade", "etcd", "--to", NEWER, "--dry-run", "--json"))
     assert plan["refused"] == [] and set(plan["nodes"]) == set(members)
     assert any("3.5.*" in line for line in plan["packages"])
-    space = f"upgrade-{uuid.uuid4().hex[:8]}"
-    master = lab.names("master")[0]
-    lab.sh(master, f"kubectl create namespace {space}")
+    # A single member cannot be upgraded without a pause of all that asks the API.
+    several = len(members) >= 3
+    goals = GOALS_S if several else {}
     begun = time.monotonic()
-    with Writer(Api(lab.site_path.with_suffix(".kubeconfig")), space) as writer:
-        running = start("upgrade", "etcd", "--to", NEWER, "--yes")
-        wanted = f"[{min(3, len(members) + 1)}/"
-        for line in running.stdout:
-            if line.startswith(wanted):
-                break
-        time.sleep(5)
-        running.send_signal(signal.SIGKILL)
-        running.wait(60)
+    with recorder.under("upgrade", KILLED_AT_STEPS, loads(), goals, () if several else ASKS_THE_API):
+        killed(["upgrade", "etcd", "--to", NEWER, "--yes"], min(3, len(members) + 1))
         refused = avadm("apply", "etcd", timeout=TIMEOUT_S)
         reply = " ".join((refused.stdout + refused.stderr).split())
         assert refused.returncode != 0 and f"avadm upgrade etcd --to {NEWER}" in reply, reply
         good("upgrade", "etcd", "--to", NEWER, "--yes")
-    assert not writer.lost()
-    # A single member cannot be upgraded without a pause.
-    assert len(members) < 3 or writer.pause() <= PAUSE_S, writer.pause()
     assert etcd_versions(lab) == {"3.5"}
     changed = {n: differing(before[n], packages(lab, n)) for n in before}
     assert changed == {n: {"etcd-server", "etcd-client"} if n in members else set() for n in before}
     held = [lab.run(n, "ls /var/lib/etcd/avadm-upgrade/2*.db").returncode == 0 for n in members]
     assert held.count(True) >= 1
     assert load(lab.site_path).site.component_profiles == {"etcd": NEWER}
-    lab.sh(master, f"kubectl delete namespace {space} --wait=false")
-    row.came = (
-        f"{time.monotonic() - begun:.0f} s, longest pause {writer.pause():.1f} s, {len(writer.kept)} objects"
-    )
+    row.came = f"{time.monotonic() - begun:.0f} s, nothing lost"
 
 
 def test_a_second_run_and_an_apply_change_nothing(lab, needs_etcd):

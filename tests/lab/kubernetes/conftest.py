@@ -73,6 +73,11 @@ def kube(lab):
 @pytest.fixture(scope="session")
 def registry(kube, lab):
     """The registry as nodes name it, HOST:PORT."""
+    return registry_of(lab)
+
+
+def registry_of(lab):
+    """Return HOST:PORT of the lab's registry."""
     folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
     return folder.rpartition("/")[2]
 

@@ -7,10 +7,10 @@ import pytest
 
 from tests.lab.faults.drive import avadm
 from tests.lab.kubernetes.conftest import IMAGE
+from tests.lab.kubernetes.web import ready, web
 from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
-SERVE = "python3 -m http.server 8080 --directory /etc"
 # Asks every 0.1 s until a file is there; prints the answers, then why the others were none.
 ASK = """
 import os, sys, time, urllib.request
@@ -38,54 +38,10 @@ def space(kube):
 
 
 @pytest.fixture
-def web(kube, registry, space):
-    """Two replicas on two workers behind a service, both wanted by a budget; the address of the service."""
-    labels = {"app": "web"}
-    container = {
-        "name": "web",
-        "image": f"{registry}/avadm/base:12",
-        "command": SERVE.split(),
-        "readinessProbe": {"httpGet": {"path": "/hostname", "port": 8080}, "periodSeconds": 1},
-    }
-    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
-    spread = [{"weight": 100, "podAffinityTerm": term}]
-    spec = {
-        "containers": [container],
-        # Where the platform is, two of the lab's workers are for pods that ask for GPUs.
-        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
-        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": spread}},
-        # As process 1 it does not heed SIGTERM: it serves on until then, while no new request is led to it.
-        "terminationGracePeriodSeconds": 3,
-    }
-    template = {"metadata": {"labels": labels}, "spec": spec}
-    meta = {"name": "web", "namespace": space}
-    kube.apply(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": meta,
-            "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": meta,
-            "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]},
-        },
-        {
-            "apiVersion": "policy/v1beta1",
-            "kind": "PodDisruptionBudget",
-            "metadata": meta,
-            "spec": {"minAvailable": 2, "selector": {"matchLabels": labels}},
-        },
-    )
-    assert wait(lambda: ready(kube, space) == 2, 90), kube.ctl(f"describe pods -n {space}")
-    yield kube.get(f"service web -n {space}")["spec"]["clusterIP"]
-    kube.ctl(f"delete deployment,service,poddisruptionbudget web -n {space}")
-
-
-def ready(kube, space):
-    return kube.get(f"deployment web -n {space}")["status"].get("readyReplicas", 0)
+def address(kube, registry, space):
+    """The address of a service of two replicas on two workers, both wanted by a budget."""
+    with web(kube, registry, space, least=2) as found:
+        yield found
 
 
 def on(kube, space, node):
@@ -98,7 +54,7 @@ def cordoned(kube, node):
     return kube.get(f"node {node}")["spec"].get("unschedulable", False)
 
 
-def test_a_worker_is_drained_while_its_service_answers(kube, lab, space, web):
+def test_a_worker_is_drained_while_its_service_answers(kube, lab, space, address):
     pods = kube.get(f"pods -n {space} -l app=web")["items"]
     nodes = {p["spec"]["nodeName"] for p in pods}
     assert len(nodes) == 2
@@ -106,7 +62,7 @@ def test_a_worker_is_drained_while_its_service_answers(kube, lab, space, web):
     (there,) = on(kube, space, node)
     stop, master = f"/tmp/{space}", kube.master
     with ThreadPoolExecutor(1) as pool:
-        line = f"python3 - http://{web}/hostname {stop} <<'END'\n{ASK}\nEND"
+        line = f"python3 - http://{address}/hostname {stop} <<'END'\n{ASK}\nEND"
         asked = pool.submit(lab.sh, master, line, 180)
         try:
             # Both replicas are wanted: nothing may go yet.

@@ -5,9 +5,12 @@ import re
 import subprocess
 from xml.sax.saxutils import quoteattr
 
+import click
 import pytest
 
+from avadm.cli.main import cli
 from avadm.components.catalog import PHASES
+from tests.controls.day_two import VERBS
 from tests.unit.fakes.scripts import ROOT, load
 
 
@@ -118,6 +121,62 @@ def test_a_later_run_of_a_fault_replaces_its_row_and_keeps_the_others_and_the_no
     assert "| kill | x | y | y | passed | 1 |" in faults
     assert "on one machine" in faults and "slow link" not in faults
     assert "slow link" in controls
+
+
+def day_two_row(**more):
+    row = {
+        "verb": "node add",
+        "load": "S",
+        "stream": "rbd",
+        "at": "not interrupted",
+        "result": "good",
+        "acknowledged": 7,
+        "pause_s": 3.21,
+        "pause_at": "2026-11-28T14:00:00Z",
+        "seconds": 61.2,
+        "ended": "2026-11-28T14:01:00Z",
+        "tree": "0123456789abcdef",
+    }
+    return json.dumps({**row, **more})
+
+
+def test_rows_of_day_two_replace_their_earlier_ones_and_what_was_not_recorded_is_not_measured(
+    generate, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(generate, "DAY_TWO", tmp_path / "day-two.json")
+    for name, *lines in (
+        ("1.jsonl", day_two_row(result="1 errors (a | b)"), day_two_row(stream="s3")),
+        ("2.jsonl", day_two_row(), '{"verb": "cut sho'),
+    ):
+        (tmp_path / name).write_text("\n".join(lines))
+        monkeypatch.setattr("sys.argv", ["generate", "day-two", str(tmp_path / name)])
+        assert generate.main() == 0
+    text = (tmp_path / "day-two.md").read_text()
+    good = "good | 3.2 at 2026-11-28T14:00:00Z | 61 | 2026-11-28T14:01:00Z | 0123456789ab |"
+    for stream in ("rbd", "s3"):
+        assert f"| node add | S {stream} | not interrupted | {good}" in text
+    assert "errors" not in text
+    assert "| node add | K A Q | not interrupted | not measured |" in text
+    assert "| node remove | S K A Q | controller cut off for 60 s | not measured |" in text
+
+
+def test_the_page_of_day_two_is_that_of_its_rows(generate):
+    assert generate.DAY_TWO.with_suffix(".md").read_text(encoding="utf-8") == generate.day_two()
+
+
+def test_every_verb_that_operates_on_a_site_is_in_the_table_of_day_two():
+    def verbs(group, words=()):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if isinstance(command, click.Group):
+                yield from verbs(command, (*words, name))
+            elif {"dry_run", "accepted", "break_lock"} <= {p.name for p in command.params}:
+                yield " ".join((*words, name))
+
+    found = set(verbs(cli))
+    assert {"disk replace", "upgrade"} <= found
+    assert found <= set(VERBS)
 
 
 @pytest.mark.parametrize("argv", [["faults"], ["faults", "--note=x"], ["nothing"]])
