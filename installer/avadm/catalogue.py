@@ -1306,7 +1306,11 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "replace-entry": FindingType(
         "Several approved disks of the node bear no OSD: it is not clear which one was that of osd.{number}.",
-        "Name the disk that is replaced by its serial number or by-id path, or remove the others from the site file.",
+        "Name the disk that is replaced with --old, by its serial number or by-id path.",
+    ),
+    "replace-old": FindingType(
+        "No approval of {name} that bears no OSD has this name: it cannot be the disk of osd.{number}.",
+        "Name the disk as the site file lists it, or leave out --old where one disk alone is missing.",
     ),
     "replace-in-use": FindingType(
         "The OSD is in use: it has data of which the managers do not say that they are complete elsewhere.",
@@ -1334,7 +1338,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "replace-others-down": FindingType(
         "Another OSD is down, and what this one holds is not known to be complete elsewhere.",
-        "Bring it up, or wait until all placement groups are active and clean.",
+        "Bring it up, or wait until all placement groups are active and clean; with --drain the command waits for that.",
     ),
     "replace-several": FindingType(
         "Several blank disks are in the node.",

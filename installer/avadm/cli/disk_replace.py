@@ -19,6 +19,11 @@ from avadm.cli.operation import operate, operation_options
     metavar="DISK",
     help="The new disk: serial number, WWN, by-id path or kernel name [default: the only blank one].",
 )
+@click.option(
+    "--old",
+    metavar="DISK",
+    help="The old disk, as the site file lists it: serial number or by-id path; where several are missing.",
+)
 @click.option("--drain", is_flag=True, help="Move the data of a working OSD to others first.")
 @operation_options
 @pass_app
@@ -28,6 +33,7 @@ def replace(
     node: str,
     target: str,
     new: str | None,
+    old: str | None,
     drain: bool,
     **options: Any,
 ) -> int:
@@ -40,4 +46,6 @@ def replace(
     from avadm.operations.disk_replace import Wanted, build
 
     done = f"Replaced: {target} of {node} has its id and its place, and all its data."
-    return operate(app, build(Wanted(node, target, new, drain, options["accepted"])), done=done, **options)
+    return operate(
+        app, build(Wanted(node, target, new, drain, options["accepted"], old)), done=done, **options
+    )

@@ -46,10 +46,12 @@ def title(entry: Entry) -> str:
 
 
 def called(entry: Entry, name: str) -> bool:
-    """Return whether a user means an approval by a name: an identifier of it, or the last part of its path."""
+    """Return whether a user means an approval by a name: an identifier, the last part of its path, or the serial in it."""
     for kind in KINDS:
-        value = entry.get(kind)
-        if value and name.lower() in (value.lower(), value.rpartition("/")[2].lower()):
+        value = (entry.get(kind) or "").lower()
+        path = value.rpartition("/")[2]
+        # udev writes BUS-MODEL_SERIAL.
+        if value and name.lower() in (value, path, path.rpartition("_")[2]):
             return True
     return False
 
@@ -98,7 +100,14 @@ def named_osd(disks: Sequence[Disk], node: Node, ids: Sequence[int], name: str) 
 
 
 def decide(
-    disks: Sequence[Disk], node: Node, number: int, uuid: str, wanted: str | None, *, written: bool
+    disks: Sequence[Disk],
+    node: Node,
+    number: int,
+    uuid: str,
+    wanted: str | None,
+    *,
+    written: bool,
+    former: str | None = None,
 ) -> Replacement:
     """Return how an OSD's disk is replaced.
 
@@ -109,6 +118,7 @@ def decide(
         uuid: its UUID as the cluster has it; "" where it is destroyed.
         wanted: how the user named the new disk; None where they did not.
         written: whether a former run has put a new disk into the site file.
+        former: how the user named the old disk's approval; None where they did not.
     """
     present = {name: one for one in disks for name in one.report["approved"]}
     rest = [e for e in entries(node) if title(e) not in _others(disks, number)]
@@ -125,14 +135,25 @@ def decide(
     if old and (old.report["approved"] or not written):
         # Its own approval alone, which may be gone by now.
         mine = [e for e in spent if title(e) in old.report["approved"]]
+    if written and chosen is not None:
+        # Its approval has taken the old one's place; else the former new disk was bad, and another one was named.
+        unused = [e for e in fresh if title(e) not in chosen.report["approved"]]
+        mine = [] if chosen.report["approved"] else mine or unused
+    if former is not None:
+        named = [e for e in mine if called(e, former)]
+        if not named and not written:
+            known = "; ".join(map(title, mine)) or "no approved disk without an OSD"
+            findings.append(
+                finding(
+                    "replace-old", where="--old", found=former, wanted=known, name=node.name, number=number
+                )
+            )
+        mine = named or (mine if written else [])
     if len(mine) > 1:
         shown = "; ".join(map(title, mine))
         findings.append(
             finding("replace-entry", where=f"{node.name}: devices", found=shown, wanted="one", number=number)
         )
-    if written and not mine and chosen is not None:
-        # The former new disk was bad, and another one was named.
-        mine = [e for e in fresh if title(e) not in chosen.report["approved"]]
     return Replacement(old, tuple(mine), chosen, made=False, findings=tuple(findings))
 
 

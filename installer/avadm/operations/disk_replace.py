@@ -28,6 +28,7 @@ from avadm.operations.run import Build
 from avadm.operations.site_change import show
 from avadm.site.load import SiteFile, load
 from avadm.site.model import Node
+from avadm_node.probes.disks.naming import KINDS
 
 DEGRADED, OTHER_DOWN, NO_DISK = "replace-degraded", "replace-other-down", "replace-no-disk"
 """Refusals that a user may accept; what is worse has other ids."""
@@ -51,6 +52,7 @@ class Wanted:
         new: a name of the new disk; None for the only one that is blank.
         drain: whether the OSD's data are moved to others first.
         accepted: ids of refusals that the user accepts.
+        old: a name of the old disk, as the site file lists it; None where it is the only one without an OSD.
     """
 
     node: str
@@ -58,6 +60,7 @@ class Wanted:
     new: str | None = None
     drain: bool = False
     accepted: tuple[str, ...] = ()
+    old: str | None = None
 
 
 def build(wanted: Wanted) -> Build:
@@ -129,7 +132,8 @@ class _Plan:
     def _decide(self, osds: OsdMap, disks: list[Disk], node: Node, *, written: bool = False) -> Replacement:
         osd = osds.osds[self.number]
         uuid = "" if osd.destroyed else osd.uuid
-        return decide(disks, node, self.number, uuid, self.wanted.new, written=written)
+        wanted = self.wanted
+        return decide(disks, node, self.number, uuid, wanted.new, written=written, former=wanted.old)
 
     def look(self, *, written: bool = False) -> tuple[OsdMap, Replacement, SiteFile]:
         """Ask the cluster and the node once more, with the site file as it is now."""
@@ -169,8 +173,9 @@ class _Plan:
         down = [o for o in self.first.osds.values() if not o.up and o.id != self.number]
         if down:
             shown = ", ".join(f"osd.{o.id} on {o.host or 'no host'}" for o in down)
-            # Two dead disks are replaced one after the other, once all that they held is complete elsewhere.
-            code = "replace-others-down" if kept else OTHER_DOWN
+            # Two dead disks are replaced one after the other, once all that they held is complete elsewhere: --drain waits for
+            # that before it destroys anything.
+            code = "replace-others-down" if kept and not self.wanted.drain else OTHER_DOWN
             found.append(finding(code, found=shown, wanted="all others up"))
         if self.planned.new is None and not self.planned.findings and osd.up:
             found.append(finding(NO_DISK, host=self.node.name, wanted="a blank disk", number=self.number))
@@ -386,23 +391,16 @@ class _Plan:
     def make(self, tell: Tell) -> None:
         """Make the OSD by the installer's own phase, on the node alone, under the id that is kept."""
         _osds, found, site_file = self.look(written=True)
-        if found.made:
-            reused: dict[str, int] = {}
-        elif found.new is None or found.findings or not found.new.report["approved"]:
-            raise AvadmError(
-                [*found.findings]
-                or [finding("disk-name", where=self.node.name, found="no blank disk", host=self.node.name)],
-                EXIT_FOUND_BAD,
-            )
-        else:
-            named = next(
-                e
-                for e in entries(site_file.site.node(self.node.name))
-                if title(e) in found.new.report["approved"]
-            )
-            reused = {named[kind]: self.number for kind in ("by_id", "serial", "wwn") if kind in named}
+        approved = found.new.report["approved"] if found.new else []
+        named = next((e for e in entries(site_file.site.node(self.node.name)) if title(e) in approved), None)
+        if named is None or found.findings:
+            none = finding("disk-name", where=self.node.name, found="no blank disk", host=self.node.name)
+            raise AvadmError([*found.findings] or [none], EXIT_FOUND_BAD)
+        reused = {named[kind]: self.number for kind in KINDS if kind in named and not found.made}
         tolerated = site_file.site.extra_vars.get("ceph_common_health_tolerate") or []
         own = {
+            # The others may be missing: each is replaced on its own.
+            "ceph_osd_devices": [named],
             "ceph_osd_reused_ids": reused,
             # What is copied is waited for by the next step, which ends when nothing moves any more.
             "ceph_common_health_tolerate": [*tolerated, "PG_DEGRADED"],

@@ -102,7 +102,7 @@ class Lines:
         """Show the end of a phase, and why a node failed."""
         if event.kind is Kind.PHASE_END:
             self._tell(f"    {event.phase}: {event.message} ({event.seconds or 0:.0f} s)")
-        elif event.kind in (Kind.FAILED, Kind.UNREACHABLE):
+        elif event.kind in (Kind.FAILED, Kind.UNREACHABLE, Kind.CHECK):
             self._tell(f"    {event.phase}: {event.host}: {event.message.partition(chr(10))[0] or 'failed'}")
 
 

@@ -307,8 +307,10 @@ class Room:
         assert phase == "ceph"
         self.changes.append("phase")
         reused = own["ceph_osd_reused_ids"]
-        for device in load(self.path).site.node(node).devices:
-            name = device.by_id.rpartition("/")[2]
+        approved = [d.by_id for d in load(self.path).site.node(node).devices]
+        for by_id in (entry["by_id"] for entry in own["ceph_osd_devices"]):
+            assert by_id in approved
+            name = by_id.rpartition("/")[2]
             disk = next((d for d in self.disks[node] if d.name == name), None)
             assert disk is not None, f"{name} is approved, and not in the node"
             if disk.state == "osd":
@@ -318,7 +320,7 @@ class Room:
             if name in self.bad:
                 disk.state = self.left
                 raise AvadmError(finding("phase-failed", found="failed", phase=phase), 1)
-            number = reused[device.by_id]
+            number = reused[by_id]
             assert self.osds[number]["destroyed"], "its id is taken"
             disk.state, disk.osd = "osd", {"id": number, "fsid": f"new-{name}", "cluster": FSID}
             self.osds[number].update(uuid=f"new-{name}", up=True, destroyed=False)

@@ -25,8 +25,8 @@ class Desk:
         site_file = load(self.room.path)
         return Cluster(site_file, self.room, SiteState.of(site_file.path, "t"))
 
-    def plan(self, target="osd.0", new=None, drain=False, accepted=(), node="stor1"):
-        return build(Wanted(node, target, new, drain, tuple(accepted)))(self.cluster)
+    def plan(self, target="osd.0", new=None, drain=False, accepted=(), node="stor1", old=None):
+        return build(Wanted(node, target, new, drain, tuple(accepted), old))(self.cluster)
 
     def against(self, *args, **more):
         planned = self.plan(*args, **more)
@@ -149,14 +149,31 @@ def test_a_degraded_one_is_drained_before_it_is_destroyed(room, desk):
     assert replaced(room)
 
 
+def test_two_dead_disks_of_a_node_are_replaced_one_after_the_other(room, desk):
+    room.die(1, recovered=True)
+    room.die(0, recovered=False)
+    room.insert("stor1", "N8")
+    room.insert("stor1", "N9")
+    accepted = ["replace-other-down"]
+    assert "replace-others-down" in desk.against(new="N9", old="wwn-A0", accepted=accepted)
+    assert desk.against(new="N9", drain=True, accepted=accepted) == ["replace-entry"]
+    assert desk.against(new="N9", drain=True, accepted=accepted, old="N8") == ["replace-old"]
+    desk.run(new="N9", drain=True, accepted=accepted, old="wwn-A0")
+    assert devices(room) == ["wwn-A1", "N9"]
+    desk.run("osd.1", new="N8", drain=True)
+    assert devices(room) == ["N9", "N8"]
+    assert all(osd["up"] for osd in room.osds.values())
+
+
 @pytest.mark.parametrize("drain", [False, True])
 def test_the_last_copy_of_anything_is_never_destroyed(room, desk, drain):
     room.stuck = True
     room.die(2, recovered=False)
     room.die(0, recovered=False, pulled=False)
     room.insert("stor1", "N9")
-    accepted = ["replace-degraded", "replace-other-down"]
-    assert set(desk.against(drain=drain, accepted=accepted)) == {"replace-last-copy", "replace-others-down"}
+    accepted = ["replace-degraded"]
+    other = "replace-other-down" if drain else "replace-others-down"
+    assert set(desk.against(drain=drain, accepted=accepted)) == {"replace-last-copy", other}
     assert room.changes == []
 
 
