@@ -125,11 +125,12 @@ def test_a_dead_disk_under_load(lab, loads, recorder, tried):
         f"same id and place, at most {COPIED} of its bytes copied, nothing lost",
     )
     before = placed(lab, number)
-    ceph(lab, f"config set mon mon_osd_down_out_interval {OUT_S}")
     new = swap(node, serial)
     checks = refusals(node, f"osd.{number}")
     # Until its peers have noticed, placement groups are still active on it, or about to be elsewhere.
     assert checks and checks <= {"replace-in-use", "replace-degraded", "replace-last-copy"}
+    # Not before: what it held could be complete elsewhere by the time of the look.
+    ceph(lab, f"config set mon mon_osd_down_out_interval {OUT_S}")
     recovered(lab, number)
     old = digest(lab, serial)
     size, copied = held(lab, number), pushed(lab, number)
