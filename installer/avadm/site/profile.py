@@ -101,20 +101,23 @@ class Profile(BaseModel):
         """Return the kernel arguments of a node with these roles, sorted."""
         return sorted({a for role, many in self.kernel_arguments.items() if role in set(roles) for a in many})
 
-    def with_component(self, program: str, role: str, other: Profile) -> Profile:
-        """Return the profile with a component of another one: its version, its packages, and their sources.
+    def with_component(self, programs: Collection[str], roles: Collection[str], other: Profile) -> Profile:
+        """Return the profile with a component of another one: its versions, its packages, and their sources.
 
         Args:
-            program: the component, as ``versions`` calls it.
-            role: the Ansible role that installs it.
+            programs: the component's programs, as ``versions`` calls them.
+            roles: the Ansible roles that install it.
             other: the profile that the component has.
         """
-        versions, packages = dict(self.versions), dict(self.packages)
-        for mine, theirs, key in ((versions, other.versions, program), (packages, other.packages, role)):
-            mine.pop(key, None)
-            if key in theirs:
-                mine[key] = theirs[key]  # type: ignore[assignment]
-        former = plain(self.packages.get(role, ()))
+
+        def of(profile: Profile) -> list[str]:
+            return plain(p for role in roles for p in profile.packages.get(role, ()))
+
+        versions = {k: v for k, v in self.versions.items() if k not in programs}
+        versions |= {k: other.versions[k] for k in programs if k in other.versions}
+        packages = {k: v for k, v in self.packages.items() if k not in roles}
+        packages |= {k: other.packages[k] for k in roles if k in other.packages}
+        former = of(self)
         former += [one for s in self.sources.values() for p in former for one in s.needs.get(p, ())]
         # A source of both profiles serves what stays, too.
         sources = {
@@ -122,7 +125,7 @@ class Profile(BaseModel):
             for name, source in self.sources.items()
         }
         for name, source in other.sources.items():
-            own = source.only(plain(other.packages.get(role, ())))
+            own = source.only(of(other))
             if own.packages:
                 sources[name] = _joined(sources[name], own) if name in sources else own
         kept = {name: source for name, source in sources.items() if source.packages}

@@ -18,7 +18,8 @@ NEWER = "lab-bookworm-newer"
 def mixed(*components, to=NEWER):
     found = profiles.load("lab-bookworm")
     for name in components:
-        found = found.with_component(name, UPGRADES[name][1].role, profiles.load(to))
+        one = UPGRADES[name][1]
+        found = found.with_component(one.programs, one.roles, profiles.load(to))
     return found
 
 
@@ -42,7 +43,7 @@ def test_all_components_together_are_the_other_profile():
 
 def test_a_component_can_go_back():
     newer, older = profiles.load(NEWER), profiles.load("lab-bookworm")
-    back = newer.with_component("prometheus", "prometheus", older)
+    back = newer.with_component(["prometheus"], ["prometheus"], older)
     assert back.versions["prometheus"] == older.versions["prometheus"]
     assert not {"prometheus", "promtool"} & set(back.sources["debian-13"].packages)
 
