@@ -6,7 +6,6 @@ all have it, so that every other verb knows what is to run.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +18,11 @@ from avadm.components.catalog import UPGRADES
 from avadm.components.model import Upgradable
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
+from avadm.operations import upgrade_ceph
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build
 from avadm.operations.site_change import change_site
-from avadm.operations.upgrade_model import Asked, Part, Planner
+from avadm.operations.upgrade_model import Asked, Part, Planner, numbers
 from avadm.operations.upgrade_nodes import UpgradeNodes
 from avadm.site import profile as profiles
 from avadm.site.load import SiteFile, beside
@@ -33,7 +33,7 @@ _OWNER = {program: name for name, (_, one) in UPGRADES.items() for program in on
 """Program to the component that it is upgraded with."""
 PATIENCE_S = 300.0
 """Seconds without progress that a node has after its upgrade: Prometheus reads its write-ahead log first."""
-OWN: Mapping[str, Planner] = {}
+OWN: Mapping[str, Planner] = {"ceph": upgrade_ceph.plan}
 """Components with steps of their own; of the others one node is upgraded after another."""
 SAME = (
     "os",
@@ -79,12 +79,6 @@ def build(
         return _Plan(cluster, make(cluster), command, to, target, chosen, own).operation(findings)
 
     return plan
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version or its prefix: ``2.53.`` gives (2, 53)."""
-    match = re.match(r"\d+(\.\d+)*", version)
-    return tuple(int(n) for n in match[0].split(".")) if match else ()
 
 
 def _target(site_file: SiteFile, to: str) -> tuple[Profile | None, list[Finding]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -64,3 +65,9 @@ class Part:
 
 Planner = Callable[[Asked], Part]
 """Plans a component's part from what the cluster reports; changes nothing. AvadmError where it cannot be asked."""
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version or its prefix: ``2.53.`` gives (2, 53)."""
+    match = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(n) for n in match[0].split(".")) if match else ()

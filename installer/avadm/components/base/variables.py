@@ -57,8 +57,13 @@ def _sources(site: Site, node: Node, profile: Profile) -> dict[str, Any]:
     ]
     return {
         # A site with sources of its own has this one among them.
-        "base_apt_more_sources": [s.line for s in used if s.line] if not site.packages.sources else [],
-        "base_apt_pins": [{"package": name, "pin": pin, "priority": rank} for pin, name, rank in pins],
+        "base_apt_more_sources": (
+            list(dict.fromkeys(s.line for s in used if s.line)) if not site.packages.sources else []
+        ),
+        # Two sources may be of one release.
+        "base_apt_pins": [
+            {"package": name, "pin": pin, "priority": rank} for pin, name, rank in dict.fromkeys(pins)
+        ],
     }
 
 
