@@ -53,8 +53,15 @@ class Source(BaseModel):
         found = [p for p in self.packages if any(fnmatchcase(p, one) for one in wanted)]
         return [*found, *(one for one in wanted if "*" not in one and one not in found)]
 
+    @property
+    def offered(self) -> list[str]:
+        """The packages for which the source is used; the others only come along, also those that each node has."""
+        along = set(self.needed(self.needs)) - set(self.needs)
+        return [p for p in self.packages if p not in along]
+
     def only(self, packages: Collection[str]) -> Source:
         """Return the source for some packages, and what they need of it, alone."""
+        packages = set(packages) - (set(self.packages) - set(self.offered))
         needs = {p: more for p, more in self.needs.items() if p in packages}
         kept = {*packages, *self.needed(packages)}
         # A pattern stays where it is asked for as one; else the names that it stands for take its place.

@@ -147,9 +147,7 @@ def test_a_monitor_that_does_not_join_holds_up_the_rest(room):
 
 
 def test_a_daemon_that_runs_the_old_version_on_is_named(room):
-    found = stops(
-        room, "mgr.s2", lambda: room.ceph.running.update({"mgr.s2": OLD}), undo=lambda: None
-    )
+    found = stops(room, "mgr.s2", lambda: room.ceph.running.update({"mgr.s2": OLD}), undo=lambda: None)
     assert found == [("gate-closed", f"mgr.s2 runs {OLD}")]
 
 
@@ -173,7 +171,9 @@ def test_placement_groups_that_recover_hold_up_the_next_host_scrubbing_ones_do_n
 
 
 def test_a_host_whose_osds_may_not_stop_is_not_touched(room):
-    room.after_restart = lambda unit: setattr(room.ceph, "no", "2 PGs would go inactive" if unit == "osd.1" else "")
+    room.after_restart = lambda unit: setattr(
+        room.ceph, "no", "2 PGs would go inactive" if unit == "osd.1" else ""
+    )
     assert failure(room) == [("pools-stop", "2 PGs would go inactive")]
     assert restarts(room, "osd") == ["osd.0", "osd.1"] and room.ceph.noout == set()
 

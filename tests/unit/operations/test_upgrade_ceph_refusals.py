@@ -196,9 +196,7 @@ def database(tmp_path, monkeypatch):
         ("3.0.2-1", ["C.UTF-8", "de_DE.UTF-8"], ["upgrade-collation", "upgrade-first"]),
     ],
 )
-def test_what_python_and_the_c_library_would_break_of_postgresql_comes_first(
-    database, patroni, sorts, codes
-):
+def test_what_python_and_the_c_library_would_break_of_postgresql_comes_first(database, patroni, sorts, codes):
     database.patroni, database.sorts = patroni, sorts
     assert database.refused() == codes
 
@@ -212,7 +210,9 @@ def test_a_profile_that_brings_no_python_needs_no_other_patroni(database):
 def test_a_site_without_ceph_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     text = "\n".join(
-        line for line in SITE.split("\n") if "osd" not in line and "ceph" not in line and "components" not in line
+        line
+        for line in SITE.split("\n")
+        if "osd" not in line and "ceph" not in line and "components" not in line
     ).replace(", client", "")
     (tmp_path / "site.yml").write_text(text)
     assert CephRoom(tmp_path / "site.yml").refused() == ["upgrade-no-node"]
