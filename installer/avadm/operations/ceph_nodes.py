@@ -15,7 +15,8 @@ from avadm.disks.nodes import ask
 from avadm.engine.request import Request
 from avadm.engine.session import schedule
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
-from avadm.kube.drain import Allowed, drain
+from avadm.findings import Finding
+from avadm.kube.drain import Allowed, drain, plan
 from avadm.operations.follow import pending
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
@@ -145,10 +146,9 @@ class CephNodes:
         """Restart units together; AvadmError where that fails (exit 1)."""
         # A unit that was started often lately (this command, continued) would be refused else.
         reset, again = (shlex.join(["systemctl", verb, *units]) for verb in ("reset-failed", "restart"))
-        self._run(node, f"{reset} 2>/dev/null; {again}", RESTART_S)
+        self._run(node, f"{reset} 2>/dev/null; {again}", again, RESTART_S)
 
-    def _run(self, node: str, command: str, timeout: float = ASK_S) -> str:
-        words = command.rpartition("; ")[2]
+    def _run(self, node: str, command: str, words: str, timeout: float = ASK_S) -> str:
         try:
             return self.asked.cluster.first([node], command, "upgrade-command", words, timeout)
         except AvadmError as error:
@@ -178,9 +178,8 @@ class CephNodes:
         if fs is None:
             return
         path = shlex.quote(fs.mount)
-        self._run(
-            node, f"if mountpoint -q {path}; then umount {path}; fi && systemctl restart {MOUNT_UNIT}", 150.0
-        )
+        command = f"if mountpoint -q {path}; then umount {path}; fi && systemctl restart {MOUNT_UNIT}"
+        self._run(node, command, f"umount {path}", RESTART_S)
 
     def mount_trouble(self, node: str) -> str:
         """Return why the mounted file system does not respond; "" where it does, or the site has none."""
@@ -197,6 +196,14 @@ class CephNodes:
         """Return whether pods run on a node."""
         site = self.asked.cluster.site
         return bool(site.with_role("master")) and "worker" in site.node(node).roles
+
+    def undrainable(self, nodes: Sequence[str]) -> list[Finding]:
+        """Return why pods of some nodes could not leave, all reasons of all nodes; runs of AVA are among them."""
+        try:
+            plan(self.asked.cluster.masters, list(nodes), Allowed(), lambda line: None)
+        except AvadmError as error:
+            return error.findings
+        return []
 
     def drain(self, node: str, tell: Tell) -> None:
         """Have pods leave a node; AvadmError (exit 1) where they cannot, as runs of AVA, which no controller makes again."""
@@ -215,7 +222,7 @@ class CephNodes:
         query = "select distinct datcollate from pg_database union select distinct datctype from pg_database"
         # The server's own user, over its socket.
         argv = ["runuser", "-u", "postgres", "--", "psql", "-p", str(database.port), "-AtXqc", query]
-        return sorted(self._run(node, shlex.join(argv)).split())
+        return sorted(self._run(node, shlex.join(argv), "psql").split())
 
     def due(self) -> list[str]:
         """Return the phases of ceph that have not run with the new profile everywhere."""

@@ -103,7 +103,8 @@ def test_ceph_is_killed_at_each_kind_of_step_and_continued_under_load(lab, needs
     assert not any(
         p.startswith(("systemd", "postgresql-15", "docker")) for names in changed.values() for p in names
     )
-    row.came = f"{time.monotonic() - begun:.0f} s; {words}; longest pause {work.longest_pause():.1f} s; HEALTH_OK after {healthy(lab):.0f} s"
+    longest = work.longest_pause()
+    row.came = f"{time.monotonic() - begun:.0f} s; {words}; longest pause {longest:.1f} s; HEALTH_OK after {healthy(lab):.0f} s"
 
 
 def test_all_roles_run_under_the_new_python(lab):

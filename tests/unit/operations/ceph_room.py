@@ -212,6 +212,9 @@ class Nodes(CephNodes):
     def mount_trouble(self, node):
         return self.room.unmounted.get(node, "")
 
+    def undrainable(self, nodes):
+        return [self.room.pods[n] for n in nodes if n in self.room.pods]
+
     def drain(self, node, tell):
         assert node in self.room.cordoned, "cordoned first"
         self.room.note("drain", node)
@@ -251,7 +254,7 @@ class CephRoom:
         self.packaged, self.mounted = set(), dict.fromkeys(("w1", "w2"), OLD)
         self.users, self.unmounted, self.sorts, self.cordoned = {}, {}, ["C.UTF-8"], set()
         self.events, self.killed_at, self.applied, self.after_restart = [], "", False, lambda unit: None
-        self.patroni = "4.0.7-1"
+        self.patroni, self.pods = "4.0.7-1", {}
         self.reload()
 
     def reload(self):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from avadm.catalogue import finding
 from avadm.operations.upgrade_ceph_refusals import HARMLESS
 from avadm.site import profile as profiles
 from tests.unit.operations.ceph_room import NEW, OLD, SITE, CephRoom, Killed
@@ -159,6 +160,11 @@ def test_no_standby_and_no_spare_monitor_may_be_accepted(room):
     room.ceph.order, room.ceph.max_mds = ["s1"], 1
     assert room.refused() == ["filesystem-stops", "mon-quorum"]
     assert room.refused(["filesystem-stops", "mon-quorum"]) == []
+
+
+def test_pods_that_could_not_leave_are_found_before_anything_changes(room):
+    room.pods["w2"] = finding("drain-refused", host="w2", found="nothing makes these pods again", remedy="-")
+    assert room.refused() == ["drain-refused"]
 
 
 def test_all_reasons_come_in_one_pass(room):
