@@ -1,7 +1,7 @@
 # Runs on nodes: python 2.7 and 3.
 """Who uses a mounted file system: other mounts of it in any mount namespace, and processes with open files in it.
 
-``umount`` alone does not say: it succeeds beside bind mounts, whose users would go on with the old client.
+``umount`` alone does not say: it succeeds beside bind mounts, whose users would keep the old client.
 """
 
 from __future__ import absolute_import, division, print_function
