@@ -1570,17 +1570,56 @@ CATALOGUE: dict[str, FindingType] = {
     "unknown-run-none": FindingType(
         "There is no run yet.", "Start one with `avadm apply`.", check="unknown-run"
     ),
+    "upgrade-ceph-health": FindingType(
+        "ceph is not well, and an upgrade would take away what still serves.",
+        "See `ceph health detail` and put it right first.",
+    ),
+    "upgrade-ceph-warnings": FindingType(
+        "ceph warns of something that its upgrade neither needs nor changes.",
+        "Put it right first; `ceph health detail` says more.",
+    ),
+    "upgrade-client-old": FindingType(
+        "Clients are connected that are too old for the new release.",
+        "Upgrade or disconnect them; `ceph features` counts them, `ceph tell mon.NAME sessions` lists them.",
+    ),
+    "upgrade-collation": FindingType(
+        "A database sorts by the C library, which the upgrade replaces: its indexes could be wrong afterwards.",
+        "Have the database sort by C.UTF-8, or take PostgreSQL off this node first.",
+    ),
+    "upgrade-command": FindingType(
+        "A command of the upgrade failed on the node.", "See its journal; then run the same command again."
+    ),
     "upgrade-downgrade": FindingType(
         "The profile has an older {name} than what runs.", "Name the profile of a newer one."
     ),
     "upgrade-failed": FindingType(
         "The node's upgrade failed.", "See the log that it names. The same command continues."
     ),
+    "upgrade-first": FindingType(
+        "The upgrade brings another Python to this node, with which its {name} does not run.",
+        "Upgrade {name} first: `avadm upgrade patroni --to PROFILE`.",
+    ),
     "upgrade-mixed-versions": FindingType(
         "Nodes run different versions of {name}, and no upgrade of it is half done.",
         "Bring them to one version first, by the command that began it.",
     ),
+    "upgrade-mount-in-use": FindingType(
+        "The file system is in use here; a mount in use is never taken from its users.",
+        "End what it names; the same command continues.",
+    ),
     "upgrade-no-node": FindingType("This site has no node with {name}.", "Leave it out."),
+    "upgrade-osd-down": FindingType(
+        "An OSD is down: a host that is stopped as well could take away the last copy.",
+        "Bring it back, or remove it (`avadm disk replace`).",
+    ),
+    "upgrade-osd-release": FindingType(
+        "The cluster still lets OSDs of a release join that the new one does not support.",
+        "Finish the former upgrade: `ceph osd require-osd-release` with the release that runs.",
+    ),
+    "upgrade-pool-copies": FindingType(
+        "A pool stops while one of its copies is down, as each host's OSDs are in turn.",
+        "Set min_size below size: `ceph osd pool set {name} min_size N`, or more copies.",
+    ),
     "upgrade-profile-differs": FindingType(
         "The profile differs in `{name}`, which no upgrade of components changes.",
         "Name a profile of the same operating system that differs in versions and packages alone.",

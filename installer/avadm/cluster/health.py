@@ -35,7 +35,7 @@ class Quorum:
 
 
 @contextmanager
-def _reading(words: str) -> Iterator[None]:
+def reading(words: str) -> Iterator[None]:
     """Turn a reply of another shape into an error: nothing is known then, and that is never good."""
     try:
         yield
@@ -53,7 +53,7 @@ def answering(cluster: Cluster, names: Collection[str]) -> set[str]:
 def monitors(cluster: Cluster) -> Quorum:
     """Return ceph's monitors; AvadmError where none answers."""
     found = cluster.ceph("quorum_status")
-    with _reading("quorum_status"):
+    with reading("quorum_status"):
         members = frozenset(str(one["name"]) for one in found["monmap"]["mons"])
         return Quorum(members, frozenset(map(str, found["quorum_names"])))
 
@@ -69,7 +69,7 @@ def etcd_members(cluster: Cluster) -> Quorum:
 def osds(cluster: Cluster) -> dict[str, dict[int, bool]]:
     """Return each host of the CRUSH map with its OSDs, of each whether it is up; AvadmError where no monitor answers."""
     found = cluster.ceph("osd", "tree")
-    with _reading("osd tree"):
+    with reading("osd tree"):
         nodes = found["nodes"]
         up = {int(one["id"]): one["status"] == "up" for one in nodes if one["type"] == "osd"}
         hosts = [one for one in nodes if one["type"] == "host"]
@@ -123,7 +123,7 @@ class PlacementGroups:
 def placement_groups(cluster: Cluster) -> PlacementGroups:
     """Ask ceph for the placement groups; AvadmError where no monitor answers."""
     status = cluster.ceph("status")
-    with _reading("status"):
+    with reading("status"):
         found = status["pgmap"]
         rows: list[Mapping[str, Any]] = found.get("pgs_by_state") or []
         # Left out where they are zero.
@@ -157,7 +157,7 @@ def unsettled(states: Mapping[str, int]) -> dict[str, int]:
 def metadata_servers(cluster: Cluster) -> tuple[set[str], int]:
     """Return the metadata servers that are up, and how many the file systems need; AvadmError where no monitor answers."""
     dump = cluster.ceph("fs", "dump")
-    with _reading("fs dump"):
+    with reading("fs dump"):
         maps = [one["mdsmap"] for one in dump.get("filesystems") or []]
         up = {str(one["name"]) for one in dump.get("standbys") or []}
         up |= {str(info["name"]) for one in maps for info in one["info"].values()}

@@ -263,8 +263,10 @@ class Upgradable:
 
     Attributes:
         name: as the profile's versions and ``Program`` call it.
-        role: the Ansible role that installs it; it has a variable ``ROLE_upgrade``.
+        role: the Ansible role that installs it; it has a variable ``ROLE_upgrade`` unless the component has steps of its own.
         duty: the nodes that run it.
+        with_programs: further programs, as the profile's versions call them, that change with it.
+        with_roles: further Ansible roles whose packages change with it.
         adjacent: whether upstream supports no step but to the next minor release; else any within a major one.
         rollback: whether upstream supports the former version on the data of the new one.
         interrupts: what users notice where one node alone runs it, and seconds of that.
@@ -274,10 +276,22 @@ class Upgradable:
     name: str
     role: str
     duty: str
+    with_programs: tuple[str, ...] = ()
+    with_roles: tuple[str, ...] = ()
     adjacent: bool = False
     rollback: bool = False
     interrupts: tuple[str, float] = ("", 0.0)
     together: tuple[str, float] = ("", 0.0)
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """All its programs, as the profile's versions call them."""
+        return (self.name, *self.with_programs)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """All Ansible roles whose packages are its own."""
+        return (self.role, *self.with_roles)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ all have it, so that every other verb knows what is to run.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +18,23 @@ from avadm.components.catalog import UPGRADES
 from avadm.components.model import Upgradable
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
+from avadm.operations import upgrade_ceph
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build
 from avadm.operations.site_change import change_site
+from avadm.operations.upgrade_model import Asked, Part, Planner, numbers
 from avadm.operations.upgrade_nodes import UpgradeNodes
 from avadm.site import profile as profiles
 from avadm.site.load import SiteFile, beside
 from avadm.site.profile import Profile, plain
 
 VERB = "upgrade"
+_OWNER = {program: name for name, (_, one) in UPGRADES.items() for program in one.programs}
+"""Program to the component that it is upgraded with."""
 PATIENCE_S = 300.0
 """Seconds without progress that a node has after its upgrade: Prometheus reads its write-ahead log first."""
+OWN: Mapping[str, Planner] = {"ceph": upgrade_ceph.plan}
+"""Components with steps of their own; of the others one node is upgraded after another."""
 SAME = (
     "os",
     "glibc",
@@ -50,7 +55,10 @@ def command_of(components: Sequence[str], to: str) -> str:
 
 
 def build(
-    components: Sequence[str], to: str, make: Callable[[Cluster], UpgradeNodes] = UpgradeNodes
+    components: Sequence[str],
+    to: str,
+    make: Callable[[Cluster], UpgradeNodes] = UpgradeNodes,
+    own: Mapping[str, Planner] = OWN,
 ) -> Build:
     """Return what plans an upgrade.
 
@@ -58,6 +66,7 @@ def build(
         components: names of components; all that differ where empty.
         to: the profile, by name or as the path of a file.
         make: the nodes, for tests.
+        own: components with steps of their own, for tests.
     """
 
     def plan(cluster: Cluster) -> Operation:
@@ -67,15 +76,9 @@ def build(
         findings += strange
         if target is None or not chosen:
             return Operation(VERB, command, (), refusals=findings)
-        return _Plan(cluster, make(cluster), command, to, target, chosen).operation(findings)
+        return _Plan(cluster, make(cluster), command, to, target, chosen, own).operation(findings)
 
     return plan
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version or its prefix: ``2.53.`` gives (2, 53)."""
-    match = re.match(r"\d+(\.\d+)*", version)
-    return tuple(int(n) for n in match[0].split(".")) if match else ()
 
 
 def _target(site_file: SiteFile, to: str) -> tuple[Profile | None, list[Finding]]:
@@ -94,7 +97,9 @@ def _chosen(
     named = set(components)
     if target is not None and not components:
         named = {
-            c for c in {*now.versions, *target.versions} if now.versions.get(c) != target.versions.get(c)
+            _OWNER.get(c, c)
+            for c in {*now.versions, *target.versions}
+            if now.versions.get(c) != target.versions.get(c)
         }
     findings = []
     for name in sorted(named - UPGRADES.keys()):
@@ -128,6 +133,7 @@ class _Plan:
         to: the profile as it was named.
         target: the profile.
         chosen: the components.
+        own: those with steps of their own.
     """
 
     cluster: Cluster
@@ -136,49 +142,68 @@ class _Plan:
     to: str
     target: Profile
     chosen: Sequence[Upgradable]
+    own: Mapping[str, Planner]
 
     def operation(self, findings: Sequence[Finding]) -> Operation:
         """Return the operation, from what the nodes report."""
-        refusals = list(findings)
-        steps: list[Step] = []
-        packages: list[str] = []
-        interrupts: list[Interruption] = []
-        file = self.cluster.site_file
+        parts, file = [Part(refusals=findings)], self.cluster.site_file
         for one in self.chosen:
-            members = self.nodes.of(one)
             former, file = file, self._with(file, one)
-            if not members:
-                refusals.append(finding("upgrade-no-node", where="COMPONENT", found=one.name, name=one.name))
+            planner = self.own.get(one.name)
+            if planner is None:
+                parts.append(self._row(one, former, file))
                 continue
-            seen = self.nodes.running(one, members)
-            wanted = numbers(self.target.versions[one.name])
-            left = [n for n in seen if numbers(seen[n])[: len(wanted)] != wanted]
-            # Where it was stopped: what was at work there may not run, and is done first.
-            stopped = {n for n in seen if self._resumed and not self.nodes.settled(one, n)}
-            refusals += self._refusals(one, seen, left, stopped)
-            order = self._order(one, [n.name for n in members]) if left else list(seen)
-            order.sort(key=lambda n: n not in stopped)
-            steps += self._steps(one, order, former, file)
-            moves = _moves(file.profile, one)
-            found = self.nodes.installed([n for n in members if n.name in left], list(moves))
-            packages += [
-                f"{n}: {p} {found.get(n, {}).get(p, 'not installed')} → {moves[p]}"
-                for n in left
-                for p in moves
-            ]
-            what, seconds = one.interrupts if len(members) == 1 else one.together
-            if left and what:
-                interrupts.append(Interruption(what, seconds))
+            try:
+                parts.append(planner(Asked(self.cluster, one, self.command, former, file)))
+            except AvadmError as error:
+                parts.append(Part(refusals=error.findings))
+        steps = [step for part in parts for step in part.steps]
         if steps:
             steps.append(self._last(file))
         return Operation(
             VERB,
             self.command,
             steps,
-            frozenset(UPGRADES[one.name][0].name for one in self.chosen),
-            interrupts,
-            packages,
-            refusals,
+            frozenset(UPGRADES[one.name][0].name for one in self.chosen).union(
+                *(p.components for p in parts)
+            ),
+            [one for part in parts for one in part.interrupts],
+            [one for part in parts for one in part.packages],
+            [one for part in parts for one in part.refusals],
+            frozenset().union(*(part.acceptable for part in parts)),
+        )
+
+    def _row(self, one: Upgradable, former: SiteFile, file: SiteFile) -> Part:
+        """Return the part of a component whose nodes are upgraded one after another.
+
+        Args:
+            one: the component.
+            former: the site with the profile that it has.
+            file: the site with the one that it is to have.
+        """
+        members = self.nodes.of(one)
+        if not members:
+            none = finding("upgrade-no-node", where="COMPONENT", found=one.name, name=one.name)
+            return Part(refusals=[none])
+        seen = self.nodes.running(one, members)
+        wanted = numbers(self.target.versions[one.name])
+        left = [n for n in seen if numbers(seen[n])[: len(wanted)] != wanted]
+        # Where it was stopped: what was at work there may not run, and is done first.
+        stopped = {n for n in seen if self._resumed and not self.nodes.settled(one, n)}
+        order = self._order(one, [n.name for n in members]) if left else list(seen)
+        order.sort(key=lambda n: n not in stopped)
+        moves = _moves(file.profile, one)
+        found = self.nodes.installed([n for n in members if n.name in left], list(moves))
+        what, seconds = one.interrupts if len(members) == 1 else one.together
+        return Part(
+            list(self._steps(one, order, former, file)),
+            interrupts=[Interruption(what, seconds)] if left and what else (),
+            packages=[
+                f"{n}: {p} {found.get(n, {}).get(p, 'not installed')} → {moves[p]}"
+                for n in left
+                for p in moves
+            ],
+            refusals=list(self._refusals(one, seen, left, stopped)),
         )
 
     @property
@@ -186,7 +211,7 @@ class _Plan:
         return any(one.command == self.command for one in self.cluster.state.begun())
 
     def _with(self, file: SiteFile, one: Upgradable) -> SiteFile:
-        return replace(file, profile=file.profile.with_component(one.name, one.role, self.target))
+        return replace(file, profile=file.profile.with_component(one.programs, one.roles, self.target))
 
     def _refusals(
         self, one: Upgradable, seen: Mapping[str, str], left: Sequence[str], stopped: Collection[str]

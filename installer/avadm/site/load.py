@@ -143,7 +143,8 @@ def _mixed(path: Path, source: Source, profile: Profile, findings: list[Finding]
             continue
         other = _profile_of(path, source, key, name, findings)
         if other is not None:
-            profile = profile.with_component(component, catalog.UPGRADES[component][1].role, other)
+            one = catalog.UPGRADES[component][1]
+            profile = profile.with_component(one.programs, one.roles, other)
     return profile
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -22,26 +22,48 @@ class Source(BaseModel):
 
     Attributes:
         what: in words; which address it has is the site's (packages.sources of the site file).
-        packages: names of packages; `*` stands for any characters.
+        packages: names of packages, beside those of ``versions``; `*` stands for any characters.
         line: line of sources.list, used where the site file has no packages.sources; "" where the site must name the source.
         codename: of a release whose other packages must not be installed; "" where nothing of the source is held back.
         versions: package to the version pattern that is pinned, where the source has a codename.
-        needs: package to further ones of the source that it cannot do without.
+        needs: package to further ones of the source that it cannot do without; `*` stands for any characters of their names.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     what: str
-    packages: list[str]
+    packages: list[str] = []
     line: str = ""
     codename: str = ""
     versions: dict[str, str] = {}
     needs: dict[str, list[str]] = {}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, data: Any) -> Any:
+        """Count the packages with a version among the packages."""
+        if isinstance(data, dict) and isinstance(versions := data.get("versions"), dict):
+            named = data.get("packages", [])
+            return {**data, "packages": [*named, *(p for p in versions if p not in named)]}
+        return data
+
+    def needed(self, packages: Collection[str]) -> list[str]:
+        """Return what these packages need of the source."""
+        wanted = [one for name, more in self.needs.items() if name in packages for one in more]
+        found = [p for p in self.packages if any(fnmatchcase(p, one) for one in wanted)]
+        return [*found, *(one for one in wanted if "*" not in one and one not in found)]
+
+    @property
+    def offered(self) -> list[str]:
+        """The packages for which the source is used; the others only come along, also those that each node has."""
+        along = set(self.needed(self.needs)) - set(self.needs)
+        return [p for p in self.packages if p not in along]
+
     def only(self, packages: Collection[str]) -> Source:
         """Return the source for some packages, and what they need of it, alone."""
+        packages = set(packages) - (set(self.packages) - set(self.offered))
         needs = {p: more for p, more in self.needs.items() if p in packages}
-        kept = {*packages, *(one for more in needs.values() for one in more)}
+        kept = {*packages, *self.needed(packages)}
         # A pattern stays where it is asked for as one; else the names that it stands for take its place.
         named = sorted(p for p in kept.difference(self.packages) if self.has(p))
         return self.model_copy(
@@ -101,32 +123,40 @@ class Profile(BaseModel):
         """Return the kernel arguments of a node with these roles, sorted."""
         return sorted({a for role, many in self.kernel_arguments.items() if role in set(roles) for a in many})
 
-    def with_component(self, program: str, role: str, other: Profile) -> Profile:
-        """Return the profile with a component of another one: its version, its packages, and their sources.
+    def with_component(self, programs: Collection[str], roles: Collection[str], other: Profile) -> Profile:
+        """Return the profile with a component of another one: its versions, its packages, and their sources.
 
         Args:
-            program: the component, as ``versions`` calls it.
-            role: the Ansible role that installs it.
+            programs: the component's programs, as ``versions`` calls them.
+            roles: the Ansible roles that install it.
             other: the profile that the component has.
         """
-        versions, packages = dict(self.versions), dict(self.packages)
-        for mine, theirs, key in ((versions, other.versions, program), (packages, other.packages, role)):
-            mine.pop(key, None)
-            if key in theirs:
-                mine[key] = theirs[key]  # type: ignore[assignment]
-        former = plain(self.packages.get(role, ()))
-        former += [one for s in self.sources.values() for p in former for one in s.needs.get(p, ())]
+
+        def of(profile: Profile) -> list[str]:
+            return plain(p for role in roles for p in profile.packages.get(role, ()))
+
+        versions = {k: v for k, v in self.versions.items() if k not in programs}
+        versions |= {k: other.versions[k] for k in programs if k in other.versions}
+        packages = {k: v for k, v in self.packages.items() if k not in roles}
+        packages |= {k: other.packages[k] for k in roles if k in other.packages}
+        former = of(self)
+        former += [one for source in self.sources.values() for one in source.needed(former)]
         # A source of both profiles serves what stays, too.
         sources = {
             name: source.only([p for p in source.packages if p not in former])
             for name, source in self.sources.items()
         }
         for name, source in other.sources.items():
-            own = source.only(plain(other.packages.get(role, ())))
+            own = source.only(of(other))
             if own.packages:
                 sources[name] = _joined(sources[name], own) if name in sources else own
         kept = {name: source for name, source in sources.items() if source.packages}
         return self.model_copy(update={"versions": versions, "packages": packages, "sources": kept})
+
+    def releases(self) -> list[str]:
+        """Return the releases of the distribution that a node may call its own: that of a source's base-files as well."""
+        brought = [s.versions["base-files"] for s in self.sources.values() if "base-files" in s.versions]
+        return [self.os.get("release", ""), *(version.partition(".")[0] for version in brought)]
 
     def source_of(self, package: str) -> str:
         """Return the name of the source of a package (NAME or NAME=VERSION); "" where that is the distribution."""

@@ -120,3 +120,18 @@ def test_the_probe_counts_inodes():
     found = probe.inodes()
     assert set(found) == set(probe.space())
     assert all(number is None or number >= 0 for number in found.values())
+
+
+def test_nodes_with_base_files_of_the_next_release_are_accepted_where_the_profile_brings_them(context):
+    check = next(c for c in CHECKS if c.id == "os")
+    context.facts["stor1"]["os"].update(release="13", name="Debian GNU/Linux 13 (trixie)")
+    found = {
+        name: check.judge(replace(context, profile=profile.load(name)))
+        for name in ("debian-12", "debian-12-ceph-18")
+    }
+    assert [f.host for f in found["debian-12"]] == ["stor1"]
+    assert found["debian-12-ceph-18"] == []
+    context.facts["stor1"]["os"].update(release="14")
+    assert [f.host for f in check.judge(replace(context, profile=profile.load("debian-12-ceph-18")))] == [
+        "stor1"
+    ]

@@ -12,6 +12,8 @@ from avadm.errors import AvadmError
 from avadm.operations import run as framework
 from avadm.operations import site_change
 from avadm.operations import upgrade as module
+from avadm.operations.model import Interruption, Step
+from avadm.operations.upgrade_model import Part
 from avadm.site import profile as profiles
 from avadm.site.load import load
 from avadm.state.site_state import PhaseState, SiteState
@@ -72,7 +74,7 @@ class Room:
     def __init__(self, path):
         self.site_file = load(path)
         self.cluster = Cluster(self.site_file, None, SiteState.of(path, "t"))
-        nodes = {name: [n.name for n in self.of(one)] for name, (_, one) in UPGRADES.items()}
+        nodes = {name: [n.name for n in self.of(UPGRADES[name][1])] for name in OLD}
         self.versions = {(n, name): OLD[name] for name, names in nodes.items() for n in names}
         self.etcd, self.sick, self.brought, self.lines = Etcd(self), {}, [], []
         self.fails, self.unwell_after, self.killed_at = set(), {}, ""
@@ -182,7 +184,7 @@ def test_without_names_all_that_differ_are_upgraded(room):
     room.run()
     room.reload()
     assert room.site_file.site.profile == NEWER
-    assert {name for name, _, _ in room.brought} == set(UPGRADES)
+    assert {name for name, _, _ in room.brought} == set(OLD)
 
 
 def test_a_second_run_changes_nothing(room):
@@ -345,5 +347,38 @@ def test_nodes_are_not_touched_while_the_others_are_not_well(room):
 def test_the_versions_check_accepts_a_site_between_two_profiles(room):
     file = room.site_file
     one = UPGRADES["etcd"][1]
-    between = replace(file, profile=file.profile.with_component("etcd", one.role, profiles.load(NEWER)))
+    newer = file.profile.with_component(one.programs, one.roles, profiles.load(NEWER))
+    between = replace(file, profile=newer)
     assert (between.profile.versions["etcd"], between.profile.versions["prometheus"]) == ("3.5.", "2.42.")
+
+
+def test_a_component_brings_steps_of_its_own_and_is_refused_in_the_same_pass(room):
+    seen = []
+
+    def planner(asked):
+        seen.append(asked)
+        step = Step("upgrade it in its own way", lambda tell: None, nodes=("w1",))
+        interrupt, bad = Interruption("it", 5.0), finding("upgrade-unhealthy", where="w1", name="it")
+        return Part([step], frozenset({"nodes"}), [interrupt], ["w1: a 1 → 2"], [bad], frozenset({bad.check}))
+
+    build = module.build(["prometheus", "etcd"], NEWER, lambda cluster: room, {"prometheus": planner})
+    room.sick = {"m2": "it knows no leader"}
+    plan = build(room.cluster)
+    [asked] = seen
+    assert (asked.one.name, asked.wanted, asked.resumed) == ("prometheus", "2.53.", False)
+    assert asked.before.profile.versions["prometheus"] == "2.42."
+    assert asked.after.profile.versions["prometheus"] == "2.53."
+    assert "upgrade it in its own way" in [s.name for s in plan.steps]
+    assert plan.steps[-1].name.startswith("write component_profiles: etcd:"), "one for all"
+    assert plan.components == {"etcd", "monitoring", "nodes"}
+    assert [f.check for f in plan.refusals] == ["upgrade-unhealthy"] * 2
+    assert plan.acceptable == {"upgrade-unhealthy"}
+    assert "w1: a 1 → 2" in plan.packages and Interruption("it", 5.0) in plan.interrupts
+
+
+def test_a_component_whose_cluster_cannot_be_asked_is_refused(room):
+    def planner(asked):
+        raise AvadmError.of("ceph-command", found="no route", words="status")
+
+    plan = module.build(["prometheus"], NEWER, lambda cluster: room, {"prometheus": planner})(room.cluster)
+    assert [f.check for f in plan.refusals] == ["ceph-command"] and plan.steps == []

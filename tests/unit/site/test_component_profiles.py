@@ -13,12 +13,14 @@ from tests.unit.fakes import roles, sites
 from tests.unit.site.corpus import BASE
 
 NEWER = "lab-bookworm-newer"
+CEPH = "lab-bookworm-ceph-18"
 
 
 def mixed(*components, to=NEWER):
     found = profiles.load("lab-bookworm")
     for name in components:
-        found = found.with_component(name, UPGRADES[name][1].role, profiles.load(to))
+        one = UPGRADES[name][1]
+        found = found.with_component(one.programs, one.roles, profiles.load(to))
     return found
 
 
@@ -34,6 +36,47 @@ def test_what_a_package_needs_of_its_source_comes_along():
     assert mixed("prometheus").sources["debian-13"].packages == ["prometheus", "promtool"]
 
 
+def test_ceph_brings_all_that_its_packages_need_and_no_other_component():
+    before, after = profiles.load("lab-bookworm"), mixed("ceph", to=CEPH)
+    assert {c for c in after.versions if after.versions[c] != before.versions[c]} == {"ceph"}
+    [source] = after.sources.values()
+    assert {"libc6", "python3", "python3-cherrypy3", "radosgw", "base-files"} <= set(source.packages)
+    assert source.versions == profiles.load(CEPH).sources["debian-13-ceph"].versions
+    assert not {p for p in source.packages if p.startswith(("systemd", "postgresql", "docker"))}
+
+
+def test_ceph_and_the_others_share_a_release_and_each_line_and_pin_is_written_once(site):
+    both = mixed("etcd", to=NEWER)
+    one = UPGRADES["ceph"][1]
+    both = both.with_component(one.programs, one.roles, profiles.load(CEPH))
+    found = files(both, site, "m")
+    assert found["avadm.list"]["content"].count(" trixie ") == 1
+    text = found["avadm.pref"]["content"]
+    assert text.count("Package: *\n") == 1
+    assert text.count("Package: libc6\n") == text.count("Package: etcd-server\n") == 1
+
+
+def test_a_node_without_ceph_keeps_its_own_c_library(site):
+    apart = sites.site(sites.node("m", 1, "mon", "osd"), sites.node("e", 2, "master", "etcd"))
+    found = files(mixed("ceph", to=CEPH), apart, "e")
+    assert {one["state"] for one in found.values()} == {"absent"}
+
+
+def test_what_ceph_brings_along_follows_no_other_component():
+    # curl is a package of the base and of haproxy's role too.
+    haproxy = profiles.load("lab-bookworm").with_component(
+        ["haproxy"], ["objects_vip", "base"], profiles.load(CEPH)
+    )
+    assert "debian-13-ceph" not in haproxy.sources
+    both = mixed("ceph", to=CEPH).with_component(["haproxy"], ["objects_vip"], profiles.load(NEWER))
+    assert both.sources["debian-13-ceph"].versions["curl"] == "8.14.*"
+
+
+def test_a_profile_that_brings_the_base_files_of_the_next_release_accepts_that_release():
+    assert profiles.load("lab-bookworm").releases() == ["12"]
+    assert mixed("ceph", to=CEPH).releases() == ["12", "13"]
+
+
 def test_all_components_together_are_the_other_profile():
     newer = profiles.load(NEWER)
     assert mixed(*UPGRADES).model_copy(update={"name": NEWER}) == newer
@@ -42,7 +85,7 @@ def test_all_components_together_are_the_other_profile():
 
 def test_a_component_can_go_back():
     newer, older = profiles.load(NEWER), profiles.load("lab-bookworm")
-    back = newer.with_component("prometheus", "prometheus", older)
+    back = newer.with_component(["prometheus"], ["prometheus"], older)
     assert back.versions["prometheus"] == older.versions["prometheus"]
     assert not {"prometheus", "promtool"} & set(back.sources["debian-13"].packages)
 

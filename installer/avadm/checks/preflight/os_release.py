@@ -1,4 +1,4 @@
-"""Every node runs the same distribution release, the profile's (P2)."""
+"""Every node runs the same distribution release, the profile's (P2), but for what its package sources bring of the next one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from avadm.findings import Finding
 def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node that runs another distribution or release than the profile's."""
     wanted = context.profile.os
-    name, release = wanted.get("distribution", ""), wanted.get("release", "")
+    name, releases = wanted.get("distribution", ""), context.profile.releases()
     found = []
     for node, os in context.each("os"):
-        right = os["id"].lower() == name.lower() and (
-            os["release"] == release or os["release"].startswith(f"{release}.")
+        right = os["id"].lower() == name.lower() and any(
+            os["release"] == release or os["release"].startswith(f"{release}.") for release in releases
         )
         if not right:
             found.append(
@@ -23,7 +23,7 @@ def judge(context: PreflightContext) -> list[Finding]:
                     "os",
                     where="/etc/os-release",
                     found=os["name"] or f"{os['id']} {os['release']}",
-                    wanted=f"{name} {release} (profile {context.profile.name})",
+                    wanted=f"{name} {' or '.join(releases)} (profile {context.profile.name})",
                     host=node.name,
                 )
             )

@@ -45,7 +45,7 @@ def _sources(site: Site, node: Node, profile: Profile) -> dict[str, Any]:
     """Return the variables of the profile's own sources from which a node has packages; the rest of them is held back."""
     own = {*packages(site, node, profile), *late_packages(site, node, profile)}
     used = [s for s in profile.sources.values() if s.line or s.codename]
-    used = [s for s in used if set(s.packages) & set(plain(own))]
+    used = [s for s in used if set(s.offered) & set(plain(own))]
     if not used:
         return {}
     pins = [(f"release n={s.codename}", "*", HELD_BACK) for s in used if s.codename]
@@ -57,8 +57,13 @@ def _sources(site: Site, node: Node, profile: Profile) -> dict[str, Any]:
     ]
     return {
         # A site with sources of its own has this one among them.
-        "base_apt_more_sources": [s.line for s in used if s.line] if not site.packages.sources else [],
-        "base_apt_pins": [{"package": name, "pin": pin, "priority": rank} for pin, name, rank in pins],
+        "base_apt_more_sources": (
+            list(dict.fromkeys(s.line for s in used if s.line)) if not site.packages.sources else []
+        ),
+        # Two sources may be of one release.
+        "base_apt_pins": [
+            {"package": name, "pin": pin, "priority": rank} for pin, name, rank in dict.fromkeys(pins)
+        ],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.components.model import Bootstrap, Ceph, Component, Packages, Peer, Phase, Port, Probe
+from avadm.components.model import Bootstrap, Ceph, Component, Packages, Peer, Phase, Port, Probe, Upgradable
 
 ROLES = ("mon", "mgr", "osd", "mds", "client", "rgw")
 """Roles whose nodes have something of ceph."""
@@ -76,4 +76,13 @@ COMPONENT = Component(
     configurations=("/etc/ceph/*",),
     questions=(Probe("ceph_programs", ROLES), Probe("ceph", ("mon",), witnesses=2)),
     bootstrap=Bootstrap("mon", "mon", "ceph_mon"),
+    # Steps of its own (operations/upgrade_ceph.py). No way back: upstream supports no downgrade.
+    upgrades=(
+        Upgradable(
+            name="ceph",
+            role="ceph_common",
+            duty="mon",
+            with_roles=("ceph_mon", "ceph_mgr", "ceph_osd", "ceph_mds", "ceph_rgw", "ceph_client"),
+        ),
+    ),
 )
