@@ -86,6 +86,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Give nodes the roles of Kubernetes, or remove accounts.",
         severity=_WARNING,
     ),
+    "address-away": FindingType(
+        "keepalived could not be stopped or started, by which a virtual address leaves a node or may come again.",
+        "See `systemctl status keepalived` there.",
+    ),
     "address-not-a-host": FindingType("{node} has the {kind} address of {net}.", "Give it another address."),
     "address-outside": FindingType(
         "The address of {node} is not in its network.", "Correct the address or the network."
@@ -331,6 +335,10 @@ CATALOGUE: dict[str, FindingType] = {
         "database's nodes.",
         "Have a key made for that bucket, and put it into the vault.",
     ),
+    "database-command": FindingType(
+        "Patroni could not do `{words}`.",
+        "See `patronictl -c /etc/patroni/config.yml list` there, and `avadm doctor --only database`.",
+    ),
     "database-lives": FindingType(
         "The database lives: what was written since that time would be gone from it. Nothing was changed.",
         "If that is wanted, add `--over-living {name}`; the present data are kept aside on each node.",
@@ -442,6 +450,11 @@ CATALOGUE: dict[str, FindingType] = {
     "disks-without-osd": FindingType(
         "Disks are approved for OSDs only.",
         "Add --role osd, or leave --serial out.",
+    ),
+    "docker-kubelet": FindingType(
+        "Kubelet asks docker without a version of its interface, and docker 25 or newer answers that without sizes of images:"
+        " no container would start.",
+        "Run `avadm apply nodes` first, which restarts kubelet with one.",
     ),
     "doctor-snapshot": FindingType(
         "This is no snapshot that this avadm reads.",

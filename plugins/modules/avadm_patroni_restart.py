@@ -5,10 +5,11 @@ from __future__ import absolute_import, division, print_function
 DOCUMENTATION = r"""
 ---
 module: avadm_patroni_restart
-short_description: Restart a member of PostgreSQL whose settings wait for it
+short_description: Restart a member of PostgreSQL whose settings, or whose program, wait for it
 description:
-  - Only where Patroni says that they do. A standby is restarted at once. The primary first has the others restarted that wait
-    too, and then a standby takes over; what is interrupted is a switchover. The only member of a cluster is restarted.
+  - Only where Patroni says that settings do, or, with I(data), where the program that runs was replaced on disk.
+  - A standby is restarted at once. The primary first has the others restarted that wait too, and then a standby takes over;
+    what is interrupted is a switchover. The only member of a cluster is restarted.
   - Run it on one member after the other.
 options:
   url: {description: "Patroni's interface on this node, https://ADDRESS:PORT (or http).", type: str, required: true}
@@ -16,6 +17,7 @@ options:
   password: {description: Password of its user patroni., type: str, required: true}
   settle: {description: Seconds after a reload in which Patroni may not know yet that a restart is needed., type: int, default: 0}
   config: {description: "Its configuration, whose age says how long ago that was.", type: path, default: /etc/patroni/config.yml}
+  data: {description: "Data folder of this node's server, whose program is looked at; not looked at where left out.", type: path}
   timeout: {description: Seconds that each step may take., type: int, default: 120}
 """
 
@@ -50,6 +52,17 @@ from ansible.module_utils.basic import AnsibleModule
 REMEDY = "Remedy: `patronictl -c /etc/patroni/config.yml list` and `journalctl -u patroni -e` there, then apply again."
 LONGEST = 300
 """Seconds that Patroni may take to answer: it answers a restart when it is done."""
+
+
+def replaced(data, readlink=os.readlink):
+    """Return whether the program of the server of a data folder was replaced on disk since it was started."""
+    try:
+        with open(os.path.join(data, "postmaster.pid")) as file:
+            pid = int(file.readline())
+        return readlink("/proc/%d/exe" % pid).endswith(" (deleted)")
+    except (EnvironmentError, ValueError):
+        # It does not run: what starts is the program on disk.
+        return False
 
 
 class RestartError(Exception):
@@ -150,6 +163,7 @@ def main():
             "ca": {"type": "path", "default": "/etc/patroni/ca.crt"},
             "password": {"type": "str", "required": True, "no_log": True},
             "settle": {"type": "int", "default": 0},
+            "data": {"type": "path"},
             "config": {"type": "path", "default": "/etc/patroni/config.yml"},
             "timeout": {"type": "int", "default": 120},
         },
@@ -173,7 +187,7 @@ def main():
     try:
         # Those whose turn comes later have had their time by then.
         end = os.path.getmtime(given["config"]) + given["settle"] if given["settle"] else 0
-        while not cluster.waits():
+        while not cluster.waits() and not (given["data"] and replaced(given["data"])):
             if module.check_mode or time.time() > end:
                 module.exit_json(changed=False, actions=[])
             time.sleep(1)

@@ -1,4 +1,4 @@
-"""The temporary settings that there are: cordoned nodes, notices to owners of runs, OSDs kept in, silences, end times."""
+"""The temporary settings of nodes, owners of runs, OSDs, alerts, maintenances and virtual addresses."""
 
 from __future__ import annotations
 
@@ -152,6 +152,41 @@ class LocateLed(Setting):
         except AvadmError as error:
             return f"not lit: {error}"
         return f"{'lit' if on else 'out'}, by {found['how']}" if found["done"] else f"not lit: {found['how']}"
+
+
+@dataclass(frozen=True)
+class AddressAway(Setting):
+    """No virtual address on a node, since its keepalived is stopped: another node holds it; the target is the node's name."""
+
+    kind: ClassVar[str] = "address-away"
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return f"no virtual address on {self.target} (keepalived is stopped)"
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return whether keepalived is stopped, by this operation or before it."""
+        # Exit status 3: it is not active. Any other is no answer to this question.
+        done = self._run(cluster, "systemctl is-active --quiet keepalived", (0, 3))
+        return done.rc == 3
+
+    def set(self, cluster: Cluster) -> None:
+        """Stop keepalived, which gives the address away at once."""
+        self._run(cluster, "systemctl stop keepalived", (0,))
+
+    def unset(self, cluster: Cluster) -> None:
+        """Start keepalived; a node that the site no longer has counts as done."""
+        if any(node.name == self.target for node in cluster.site.nodes):
+            self._run(cluster, "systemctl start keepalived", (0,))
+
+    def _run(self, cluster: Cluster, command: str, good: tuple[int, ...]) -> Result:
+        done = cluster.fleet.run(self.target, command, timeout=60.0)
+        if done.error is not None:
+            raise AvadmError(access.finding("address-away", self.target, done.error))
+        if done.rc not in good:
+            raise AvadmError(finding("address-away", command, done.complaint, host=self.target))
+        return done
 
 
 @dataclass(frozen=True)

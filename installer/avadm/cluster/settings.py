@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import Cordon, EndMetric, LocateLed, Noout, RunDrain, Silence
+from avadm.cluster.kinds import AddressAway, Cordon, EndMetric, LocateLed, Noout, RunDrain, Silence
 from avadm.cluster.kinds_filesystem import NoStandbyReplay, OneRank
 from avadm.cluster.setting import Setting
 from avadm.errors import AvadmError
@@ -21,7 +21,17 @@ from avadm.state.operations import SettingRecord
 
 KINDS: dict[str, type[Setting]] = {
     kind.kind: kind
-    for kind in (Cordon, EndMetric, LocateLed, NoStandbyReplay, Noout, OneRank, RunDrain, Silence)
+    for kind in (
+        AddressAway,
+        Cordon,
+        EndMetric,
+        LocateLed,
+        NoStandbyReplay,
+        Noout,
+        OneRank,
+        RunDrain,
+        Silence,
+    )
 }
 """Kind to its class, so that a record can be undone."""
 

@@ -267,8 +267,12 @@ class Upgradable:
         duty: the nodes that run it.
         with_programs: further programs, as the profile's versions call them, that change with it.
         with_roles: further Ansible roles whose packages change with it.
+        packages: program to patterns of its packages; all packages of the roles are the component's own where empty.
+        with_phases: further phases that install it, of which those run in which a node takes part.
+        crosses: programs of which upstream supports a step to another major release.
         adjacent: whether upstream supports no step but to the next minor release; else any within a major one.
         rollback: whether upstream supports the former version on the data of the new one.
+        final: programs of which upstream knows no way back, where the rest has one.
         interrupts: what users notice where one node alone runs it, and seconds of that.
         together: likewise where several do; nothing where empty.
     """
@@ -278,8 +282,12 @@ class Upgradable:
     duty: str
     with_programs: tuple[str, ...] = ()
     with_roles: tuple[str, ...] = ()
+    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    with_phases: tuple[str, ...] = ()
+    crosses: tuple[str, ...] = ()
     adjacent: bool = False
     rollback: bool = False
+    final: tuple[str, ...] = ()
     interrupts: tuple[str, float] = ("", 0.0)
     together: tuple[str, float] = ("", 0.0)
 

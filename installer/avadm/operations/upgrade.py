@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any
 
 from avadm.catalogue import finding
@@ -26,6 +27,7 @@ from avadm.operations.upgrade_model import Asked, Part, Planner, numbers
 from avadm.operations.upgrade_nodes import UpgradeNodes
 from avadm.site import profile as profiles
 from avadm.site.load import SiteFile, beside
+from avadm.site.model import Node
 from avadm.site.profile import Profile, plain
 
 VERB = "upgrade"
@@ -185,18 +187,18 @@ class _Plan:
         if not members:
             none = finding("upgrade-no-node", where="COMPONENT", found=one.name, name=one.name)
             return Part(refusals=[none])
-        seen = self.nodes.running(one, members)
-        wanted = numbers(self.target.versions[one.name])
-        left = [n for n in seen if numbers(seen[n])[: len(wanted)] != wanted]
+        seen = self._seen(one, members)
+        left = [n for n in seen if not self._is_new(seen[n])]
         # Where it was stopped: what was at work there may not run, and is done first.
         stopped = {n for n in seen if self._resumed and not self.nodes.settled(one, n)}
         order = self._order(one, [n.name for n in members]) if left else list(seen)
         order.sort(key=lambda n: n not in stopped)
         moves = _moves(file.profile, one)
         found = self.nodes.installed([n for n in members if n.name in left], list(moves))
+        back = {n: _back(_moves(former.profile, one), moves, found.get(n, {})) for n in order}
         what, seconds = one.interrupts if len(members) == 1 else one.together
         return Part(
-            list(self._steps(one, order, former, file)),
+            list(self._steps(one, order, former, file, back)),
             interrupts=[Interruption(what, seconds)] if left and what else (),
             packages=[
                 f"{n}: {p} {found.get(n, {}).get(p, 'not installed')} → {moves[p]}"
@@ -213,29 +215,30 @@ class _Plan:
     def _with(self, file: SiteFile, one: Upgradable) -> SiteFile:
         return replace(file, profile=file.profile.with_component(one.programs, one.roles, self.target))
 
+    def _seen(self, one: Upgradable, nodes: Sequence[Node]) -> dict[str, dict[str, str]]:
+        """Return node to program to the version that runs there, of the programs that the profile names; "" for no answer."""
+        found = {p: self.nodes.running(p, nodes) for p in one.programs if p in self.target.versions}
+        return {n.name: {p: of.get(n.name, "") for p, of in found.items()} for n in nodes}
+
     def _refusals(
-        self, one: Upgradable, seen: Mapping[str, str], left: Sequence[str], stopped: Collection[str]
+        self,
+        one: Upgradable,
+        seen: Mapping[str, Mapping[str, str]],
+        left: Sequence[str],
+        stopped: Collection[str],
     ) -> Iterator[Finding]:
         """Yield what forbids the upgrade of a component.
 
         Args:
             one: the component.
-            seen: node to the version that runs there.
-            left: the nodes that do not run the wanted one.
+            seen: node to program to the version that runs there.
+            left: the nodes that do not run the wanted ones.
             stopped: the nodes in whose upgrade the same command was stopped.
         """
-        target = self.target.versions[one.name]
-        wanted = numbers(target)
-        for node, version in seen.items():
-            if not version and node not in stopped:
-                yield finding("upgrade-version-unknown", host=node, name=one.name)
-        old = {numbers(v)[: len(wanted)] for n, v in seen.items() if v and n in left}
-        if any(v > wanted for v in old):
-            yield finding("upgrade-downgrade", one.name, _shown(seen), target, name=one.name)
-        elif any(_skips(one, v, wanted) for v in old):
-            yield finding("upgrade-skips-release", one.name, _shown(seen), target, name=one.name)
-        if len(old) > 1 or (old and len(left) < len(seen) and not self._resumed):
-            yield finding("upgrade-mixed-versions", one.name, _shown(seen), "one version", name=one.name)
+        for program in one.programs:
+            if program in self.target.versions:
+                of = {node: versions[program] for node, versions in seen.items()}
+                yield from self._by_version(one, program, of, stopped)
         try:
             troubles = self.nodes.troubles(one)
         except AvadmError as error:
@@ -244,20 +247,43 @@ class _Plan:
         for node, why in troubles.items():
             if node not in stopped:
                 yield finding("upgrade-unhealthy", where=node, found=why, name=one.name)
+        yield from self.nodes.refusals(one, [n for n in left if n not in stopped])
+
+    def _by_version(
+        self, one: Upgradable, program: str, seen: Mapping[str, str], stopped: Collection[str]
+    ) -> Iterator[Finding]:
+        """Yield what of the versions of one program (``seen``, by node) forbids the upgrade."""
+        target = self.target.versions[program]
+        wanted = numbers(target)
+        for node, version in seen.items():
+            if not version and node not in stopped:
+                yield finding("upgrade-version-unknown", host=node, name=program)
+        every = {n: numbers(v)[: len(wanted)] for n, v in seen.items() if v}
+        old = {v for v in every.values() if v != wanted}
+        if any(v > wanted for v in old):
+            yield finding("upgrade-downgrade", program, _shown(seen), target, name=program)
+        elif any(_skips(one, program, v, wanted) for v in old):
+            yield finding("upgrade-skips-release", program, _shown(seen), target, name=program)
+        if len(old) > 1 or (old and wanted in every.values() and not self._resumed):
+            yield finding("upgrade-mixed-versions", program, _shown(seen), "one version", name=program)
 
     def _order(self, one: Upgradable, names: Sequence[str]) -> list[str]:
         """Return nodes in the order in which they are upgraded: the leader last."""
-        if one.name != "etcd":
-            return list(names)
         try:
-            leader = self.nodes.etcd.leader()
+            leader = self.nodes.leader(one)
         except AvadmError:
             leader = ""
         return sorted(names, key=lambda n: n == leader)
 
     def _steps(
-        self, one: Upgradable, order: Sequence[str], former: SiteFile, file: SiteFile
+        self,
+        one: Upgradable,
+        order: Sequence[str],
+        former: SiteFile,
+        file: SiteFile,
+        back: Mapping[str, Mapping[str, str]],
     ) -> Iterator[Step]:
+        """Yield the steps of a component: `back` is node to package to the version that a failed upgrade goes back to."""
         if one.name == "etcd":
             yield Step(
                 "take a snapshot of etcd and check it",
@@ -266,34 +292,38 @@ class _Plan:
                 done=self._has_snapshot,
             )
         target = self.target.versions[one.name].rstrip(".")
-        back = "" if one.rollback else ", no rollback"
+        versions = former.profile.versions
+        final = any(versions.get(p) != self.target.versions.get(p) for p in one.final)
         for node in order:
+            undone = one.rollback and not final and bool(back[node])
             yield Step(
-                f"upgrade {one.name} on {node} to {target}{back}",
+                f"upgrade {one.name} on {node} to {target}{'' if undone else ', no rollback'}",
                 self._act(one, node, file),
                 nodes=(node,),
                 done=self._done(one, node),
+                settings=self.nodes.settings(one, node),
                 gate=Gate(
                     f"{one.name} {target} runs on {node} and all are well", self._look(one, node), PATIENCE_S
                 ),
-                undo=self._undo(one, node, former) if one.rollback else None,
+                undo=self._undo(one, node, former, back[node]) if undone else None,
             )
 
     def _has_snapshot(self) -> bool:
         begun = next(one.started for one in self.cluster.state.begun() if one.command == self.command)
         return self.nodes.etcd.has_snapshot(begun)
 
-    def _runs(self, one: Upgradable, node: str) -> str:
-        """Return the version that runs on a node."""
-        return self.nodes.running(one, [self.cluster.site.node(node)])[node]
+    def _runs(self, one: Upgradable, node: str) -> dict[str, str]:
+        """Return program to the version that runs on a node."""
+        return self._seen(one, [self.cluster.site.node(node)])[node]
 
-    def _is_new(self, one: Upgradable, version: str) -> bool:
-        wanted = numbers(self.target.versions[one.name])
-        return numbers(version)[: len(wanted)] == wanted
+    def _is_new(self, seen: Mapping[str, str]) -> bool:
+        """Return whether all programs (to the version that runs) have the wanted version."""
+        wanted = {p: numbers(self.target.versions[p]) for p in seen}
+        return all(numbers(v)[: len(wanted[p])] == wanted[p] for p, v in seen.items())
 
     def _done(self, one: Upgradable, node: str) -> Callable[[], bool]:
         def done() -> bool:
-            return self.nodes.settled(one, node) and self._is_new(one, self._runs(one, node))
+            return self.nodes.settled(one, node) and self._is_new(self._runs(one, node))
 
         return done
 
@@ -306,24 +336,25 @@ class _Plan:
                     [finding("upgrade-unhealthy", n, why, name=one.name) for n, why in others.items()],
                     EXIT_FOUND_BAD,
                 )
-            if one.name == "etcd" and (heir := self.nodes.etcd.hand_over(node)):
-                tell(f"    {heir} leads now")
+            self.nodes.prepare(one, node, tell)
             self.nodes.bring(file, one, node, _moves(file.profile, one), self.command, tell)
 
         return act
 
-    def _undo(self, one: Upgradable, node: str, former: SiteFile) -> Callable[[Tell], None]:
+    def _undo(
+        self, one: Upgradable, node: str, former: SiteFile, back: Mapping[str, str]
+    ) -> Callable[[Tell], None]:
         def undo(tell: Tell) -> None:
-            self.nodes.bring(former, one, node, _moves(former.profile, one), self.command, tell)
+            self.nodes.bring(former, one, node, back, self.command, tell)
 
         return undo
 
     def _look(self, one: Upgradable, node: str) -> Callable[[], Progress]:
         def look() -> Progress:
-            version = self._runs(one, node)
-            if not self._is_new(one, version):
-                return Progress(f"on {node} the version is {version or 'not reported'}", float("inf"))
-            troubles = self.nodes.troubles(one)
+            seen = self._runs(one, node)
+            if not self._is_new(seen):
+                return Progress(f"on {node} runs {_shown(seen)}", float("inf"))
+            troubles = self.nodes.troubles(one, node)
             return Progress("; ".join(f"{n}: {why}" for n, why in troubles.items()), len(troubles))
 
         return look
@@ -365,16 +396,49 @@ def _shown(seen: Mapping[str, str]) -> str:
     return ", ".join(f"{node}: {version or 'unknown'}" for node, version in seen.items())
 
 
-def _skips(one: Upgradable, old: tuple[int, ...], new: tuple[int, ...]) -> bool:
+def _skips(one: Upgradable, program: str, old: tuple[int, ...], new: tuple[int, ...]) -> bool:
     """Return whether upstream supports no step between two releases."""
     if old[:1] != new[:1]:
-        return True
+        return program not in one.crosses
     return one.adjacent and new[1] - old[1] > 1
 
 
 def _moves(profile: Profile, one: Upgradable) -> dict[str, str]:
     """Return package to the version pattern of a profile."""
-    return dict.fromkeys(plain(profile.packages[one.role]), f"{profile.versions[one.name]}*")
+    packages = list(dict.fromkeys(p for role in one.roles for p in plain(profile.packages.get(role, ()))))
+    if not one.packages:
+        return dict.fromkeys(packages, f"{profile.versions[one.name]}*")
+    return {
+        package: f"{profile.versions[program]}*"
+        for program, patterns in one.packages.items()
+        if program in profile.versions
+        for package in packages
+        if any(fnmatchcase(package, pattern) for pattern in patterns)
+    }
+
+
+def _back(former: Mapping[str, str], moves: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
+    """Return package to the version that a failed upgrade goes back to; nothing where it is not known.
+
+    Args:
+        former: package to the version pattern of the former profile.
+        moves: package to the one that it is brought to.
+        found: package to the version that is installed now.
+    """
+    back = {}
+    for package, pattern in former.items():
+        version, new = found.get(package, ""), moves.get(package, pattern)
+        if new == pattern:
+            continue
+        if version and not fnmatchcase(version, new):
+            # What is there: the former pattern may include the new version, too.
+            back[package] = version
+        elif fnmatchcase(new.rstrip("*"), pattern):
+            # It is new already, or cannot be asked: which one it was is not known.
+            return {}
+        else:
+            back[package] = pattern
+    return back
 
 
 def _content(profile: Profile) -> dict[str, Any]:

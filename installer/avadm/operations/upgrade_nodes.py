@@ -7,11 +7,16 @@ from dataclasses import dataclass
 
 from avadm.checks import versions
 from avadm.cluster.connection import Cluster
-from avadm.components.catalog import UPGRADES, duties
+from avadm.cluster.setting import Setting
+from avadm.components.catalog import BY_NAME, UPGRADES, duties
 from avadm.components.model import Upgradable
 from avadm.components.monitoring.variables_tls import asked_with
 from avadm.engine.request import Request
 from avadm.engine.session import schedule
+from avadm.findings import Finding
+from avadm.operations.balancer_nodes import BalancerNodes
+from avadm.operations.database_members import DatabaseMembers
+from avadm.operations.engine_nodes import EngineNodes
 from avadm.operations.etcd_members import EtcdMembers
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
@@ -21,7 +26,7 @@ from avadm.site.model import Node
 from avadm.state.site_state import PhaseState
 from avadm_node.probes import monitoring
 
-ALERTMANAGER = "alertmanager"
+ALERTMANAGER, BALANCER, DATABASE, ENGINE, ETCD = "alertmanager", "haproxy", "postgresql", "docker", "etcd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +44,29 @@ class UpgradeNodes:
         """The members of etcd."""
         return EtcdMembers(self.cluster)
 
+    @property
+    def database(self) -> DatabaseMembers:
+        """The members of PostgreSQL."""
+        return DatabaseMembers(self.cluster)
+
+    @property
+    def engine(self) -> EngineNodes:
+        """The nodes with the container engine."""
+        return EngineNodes(self.cluster)
+
+    @property
+    def balancer(self) -> BalancerNodes:
+        """The nodes with haproxy."""
+        return BalancerNodes(self.cluster)
+
     def of(self, one: Upgradable) -> list[Node]:
         """Return the nodes that run a component, in the site file's order."""
         site = self.cluster.site
         return [n for n in site.nodes if one.duty in duties(site, n)]
 
-    def running(self, one: Upgradable, nodes: Sequence[Node]) -> dict[str, str]:
-        """Return node to the version that runs there; "" where none answers."""
-        return versions.running(self.cluster.site_file, self.cluster.fleet, nodes, one.name)
+    def running(self, program: str, nodes: Sequence[Node]) -> dict[str, str]:
+        """Return node to the version of a program that runs there; "" where none answers."""
+        return versions.running(self.cluster.site_file, self.cluster.fleet, nodes, program)
 
     def installed(self, nodes: Sequence[Node], packages: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return node to the versions of its packages; nothing of a node that cannot be asked."""
@@ -59,13 +79,65 @@ class UpgradeNodes:
         }
 
     def settled(self, one: Upgradable, node: str) -> bool:
-        """Return whether the last run of the component's phase on a node came to its end."""
-        return self.cluster.state.entry(UPGRADES[one.name][0].name, node).state is PhaseState.DONE
+        """Return whether the last runs of the component's phases on a node came to their end."""
+        return all(
+            self.cluster.state.entry(p, node).state is PhaseState.DONE for p in self._phases(one, node)
+        )
 
-    def troubles(self, one: Upgradable) -> dict[str, str]:
-        """Return node (or ``cluster``) to what keeps a component from being well; nothing where it is."""
-        if one.name == "etcd":
+    def _phases(self, one: Upgradable, node: str) -> list[str]:
+        """Return the phases of a component in which a node takes part."""
+        site = self.cluster.site
+        every = [UPGRADES[one.name][0], *(BY_NAME[name] for name in one.with_phases)]
+        return [c.name for c in every if node in c.phase.hosts(site)]
+
+    def leader(self, one: Upgradable) -> str:
+        """Return the node whose turn comes last; "" where all are equal.
+
+        Raises:
+            AvadmError: the component could not be asked.
+        """
+        if one.name == ETCD:
+            return self.etcd.leader()
+        return self.database.leader() if one.name == DATABASE else ""
+
+    def prepare(self, one: Upgradable, node: str, tell: Tell) -> None:
+        """Have others do the work of a node whose turn it is.
+
+        Raises:
+            AvadmError: they could not take it (exit 1).
+        """
+        if one.name == ETCD and (heir := self.etcd.hand_over(node)):
+            tell(f"    {heir} leads now")
+        elif one.name == DATABASE and (heir := self.database.hand_over(node, tell)):
+            tell(f"    {heir} is the primary now")
+        elif one.name == ENGINE:
+            self.engine.drain(node, tell)
+
+    def settings(self, one: Upgradable, node: str) -> tuple[Setting, ...]:
+        """Return what is set while a node is upgraded."""
+        if one.name == ENGINE:
+            return self.engine.settings(node)
+        return self.balancer.settings(node) if one.name == BALANCER else ()
+
+    def refusals(self, one: Upgradable, nodes: Sequence[str]) -> list[Finding]:
+        """Return what else forbids the upgrade of a component on nodes, beside versions and troubles."""
+        return self.engine.refusals(nodes) if one.name == ENGINE else []
+
+    def troubles(self, one: Upgradable, node: str = "") -> dict[str, str]:
+        """Return node (or ``cluster``) to what keeps a component from being well; nothing where it is.
+
+        Args:
+            one: the component.
+            node: the one that was just upgraded, of which more is asked.
+        """
+        if one.name == ETCD:
             return self.etcd.troubles()
+        if one.name == DATABASE:
+            return self.database.troubles()
+        if one.name == ENGINE:
+            return self.engine.troubles(node)
+        if one.name == BALANCER:
+            return self.balancer.troubles()
         site_file, nodes = self.cluster.site_file, self.of(one)
         program = versions.PROGRAMS[one.name]
         tls = asked_with(site_file.site, site_file.profile).get(one.name)
@@ -110,9 +182,9 @@ class UpgradeNodes:
             AvadmError: a phase failed, the check of the version that runs included (exit 1).
             KeyboardInterrupt: it was stopped.
         """
-        phase = UPGRADES[one.name][0].name
-        steps = schedule(site_file.site, self.cluster.state, ("base", phase), [node])
-        request = Request(command, limit=[node], own={node: {f"{one.role}_upgrade": dict(moves)}})
+        steps = schedule(site_file.site, self.cluster.state, ("base", *self._phases(one, node)), [node])
+        own = {f"{role}_upgrade": dict(moves) for role in one.roles}
+        request = Request(command, limit=[node], own={node: own})
         run_phases(
             self.cluster, site_file, steps, request, tell, code="upgrade-failed", verb="upgrade", host=node
         )

@@ -48,7 +48,7 @@ def needs_etcd(lab):
 @pytest.mark.parametrize(
     ("words", "codes"),
     [
-        (["etdc", "haproxy", "--to", NEWER], {"component-not-supported"}),
+        (["etdc", "grafana", "--to", NEWER], {"component-not-supported"}),
         (["etcd", "--to", "lab-nowhere"], {"unknown-profile"}),
         (["etcd", "--to", "lab-bullseye"], {"upgrade-profile-differs", "upgrade-downgrade"}),
     ],

@@ -6,8 +6,9 @@ import pytest
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
+from avadm.cluster.kinds import Cordon
 from avadm.cluster.settings import Settings
-from avadm.components.catalog import UPGRADES
+from avadm.components.catalog import UPGRADES, duties
 from avadm.errors import AvadmError
 from avadm.operations import run as framework
 from avadm.operations import site_change
@@ -28,10 +29,28 @@ nodes:
   - {name: m1, address: 10.0.0.1, roles: [mon, mgr, osd, mds, master, etcd], devices: [{serial: A1}]}
   - {name: m2, address: 10.0.0.2, roles: [mon, osd, master, etcd], devices: [{serial: A2}]}
   - {name: m3, address: 10.0.0.3, roles: [mon, osd, mds, master, etcd], devices: [{serial: A3}]}
-  - {name: w1, address: 10.0.0.4, roles: [worker, prometheus, alertmanager, dns]}
-  - {name: w2, address: 10.0.0.5, roles: [worker, prometheus, alertmanager]}
+  - {name: w1, address: 10.0.0.4, roles: [worker, prometheus, alertmanager, dns, database]}
+  - {name: w2, address: 10.0.0.5, roles: [worker, prometheus, alertmanager, database]}
+components: {database: {vip: 10.0.0.251}}
 """
-OLD = {"etcd": "3.4.23", "prometheus": "2.42.0", "alertmanager": "0.25.0"}
+OLD = {
+    "etcd": "3.4.23",
+    "prometheus": "2.42.0",
+    "alertmanager": "0.25.0",
+    "postgresql": "15.18",
+    "patroni": "3.0.2",
+    "docker": "20.10.24+dfsg1",
+    "haproxy": "2.6.12-1+deb12u3",
+}
+PROGRAM = {
+    "etcd-server": "etcd",
+    "etcd-client": "etcd",
+    "prometheus-alertmanager": "alertmanager",
+    "postgresql-15": "postgresql",
+    "docker.io": "docker",
+    "docker-cli": "docker",
+}
+"""Package to its program, where that has another name."""
 PATCH = {
     "3.4.*": "3.4.23",
     "3.5.*": "3.5.16",
@@ -39,6 +58,10 @@ PATCH = {
     "2.53.*": "2.53.3",
     "0.25.*": "0.25.0",
     "0.28.*": "0.28.1",
+    "15.20*": "15.20",
+    "4.0.*": "4.0.7",
+    "26.1.*": "26.1.5",
+    "2.6.12-1+deb12u4*": "2.6.12-1+deb12u4",
 }
 
 
@@ -60,7 +83,7 @@ class Etcd:
         return self.leads
 
     def snapshot(self):
-        assert not self.room.brought, "before anything changes"
+        assert "etcd" not in {name for name, _, _ in self.room.brought}, "before anything changes"
         self.snapshots.append(self.room.cluster.state.begun()[0].started)
         return "m1"
 
@@ -74,43 +97,66 @@ class Room:
     def __init__(self, path):
         self.site_file = load(path)
         self.cluster = Cluster(self.site_file, None, SiteState.of(path, "t"))
-        nodes = {name: [n.name for n in self.of(UPGRADES[name][1])] for name in OLD}
-        self.versions = {(n, name): OLD[name] for name, names in nodes.items() for n in names}
+        self.versions = {
+            (n.name, program): OLD[program]
+            for _, one in UPGRADES.values()
+            for program in one.programs
+            for n in self.of(one)
+            if program in OLD
+        }
         self.etcd, self.sick, self.brought, self.lines = Etcd(self), {}, [], []
         self.fails, self.unwell_after, self.killed_at = set(), {}, ""
+        self.moves, self.prepared, self.refused, self.cordons = [], [], [], False
 
     def of(self, one):
-        return self.site_file.site.with_role(one.duty)
+        return [n for n in self.site_file.site.nodes if one.duty in duties(self.site_file.site, n)]
 
-    def running(self, one, nodes):
-        return {n.name: self.versions[n.name, one.name] for n in nodes}
+    def running(self, program, nodes):
+        return {n.name: self.versions[n.name, program] for n in nodes}
 
     def installed(self, nodes, packages):
-        return {n.name: dict.fromkeys(packages, "3.4.23-4") for n in nodes}
+        found = {
+            n.name: {p: self.versions.get((n.name, PROGRAM.get(p, p))) for p in packages} for n in nodes
+        }
+        return {node: {p: v for p, v in of.items() if v} for node, of in found.items()}
 
     def settled(self, one, node):
         phase = UPGRADES[one.name][0].name
         return self.cluster.state.entry(phase, node).state is PhaseState.DONE
 
-    def troubles(self, one):
+    def leader(self, one):
+        return {"etcd": self.etcd.leads, "postgresql": "w1"}.get(one.name, "")
+
+    def prepare(self, one, node, tell):
+        self.prepared.append((one.name, node))
+        if one.name == "etcd":
+            self.etcd.hand_over(node)
+
+    def settings(self, one, node):
+        return (Cordon(node),) if self.cordons and one.name == "docker" else ()
+
+    def refusals(self, one, nodes):
+        return self.refused
+
+    def troubles(self, one, node=""):
         return dict(self.sick)
 
     def bring(self, site_file, one, node, moves, command, tell):
         phase, state = UPGRADES[one.name][0].name, self.cluster.state
         state.start(phase, {node: "d"}, "r")
-        [pattern] = set(moves.values())
-        assert pattern == f"{site_file.profile.versions[one.name]}*"
-        self.brought.append((one.name, node, PATCH[pattern]))
+        self.moves.append(dict(moves))
+        now = {PROGRAM.get(package, package): PATCH.get(v, v) for package, v in moves.items()}
+        self.brought.append((one.name, node, now[one.name]))
         if self.killed_at == node:
             self.killed_at = ""
             self.versions[node, one.name] = ""
             raise KeyboardInterrupt
-        self.versions[node, one.name] = PATCH[pattern]
-        if (node, PATCH[pattern]) in self.fails:
+        self.versions |= {(node, program): version for program, version in now.items()}
+        if (node, now[one.name]) in self.fails:
             state.finish(phase, {node: PhaseState.FAILED})
             raise AvadmError(finding("upgrade-failed", host=node))
         state.finish(phase, {node: PhaseState.DONE})
-        self.sick = self.unwell_after.get((node, PATCH[pattern]), {})
+        self.sick = self.unwell_after.get((node, now[one.name]), {})
 
     def plan(self, *components, to=NEWER):
         return module.build(components, to, lambda cluster: self)(self.cluster)
@@ -147,7 +193,7 @@ def test_the_plan_says_what_changes_where_and_that_etcd_cannot_go_back(room):
     assert plan.command == f"avadm upgrade etcd --to {NEWER}"
     assert plan.refusals == [] and plan.components == {"etcd"}
     assert plan.nodes == ["m2", "m3", "m1"], "the leader last"
-    assert "m2: etcd-server 3.4.23-4 → 3.5.*" in plan.packages
+    assert "m2: etcd-server 3.4.23 → 3.5.*" in plan.packages
     assert len(plan.packages) == 6
     upgrades = [s for s in plan.steps if s.name.startswith("upgrade")]
     assert len(upgrades) == 3 and all(s.name.endswith("no rollback") and s.undo is None for s in upgrades)
@@ -174,7 +220,7 @@ def test_the_site_file_names_the_component_until_all_have_the_profile(room):
     room.reload()
     assert room.site_file.site.component_profiles == {"etcd": NEWER}
     assert room.site_file.profile.versions["etcd"] == "3.5."
-    room.run("prometheus", "alertmanager")
+    room.run("prometheus", "alertmanager", "postgresql", "docker")
     room.reload()
     assert (room.site_file.site.profile, room.site_file.site.component_profiles) == (NEWER, {})
     assert room.site_file.profile == profiles.load(NEWER)
@@ -184,7 +230,7 @@ def test_without_names_all_that_differ_are_upgraded(room):
     room.run()
     room.reload()
     assert room.site_file.site.profile == NEWER
-    assert {name for name, _, _ in room.brought} == set(OLD)
+    assert {name for name, _, _ in room.brought} == set(UPGRADES) - {"haproxy", "ceph"}, "the profiles have one of these"
 
 
 def test_a_second_run_changes_nothing(room):
@@ -232,7 +278,7 @@ def test_a_killed_upgrade_is_continued_by_the_same_command(room, node):
     done = [n for _, n, _ in room.brought if n != node]
     room.reload()
     room.sick = {node: "its member does not answer"}
-    room.brought = [("", "", "")] if done else []
+    room.brought = [("etcd", "", "")] if done else []
     # The one that was at work may be down; the plan is made all the same.
     assert room.codes("etcd") == []
     room.run("etcd")
@@ -303,7 +349,7 @@ def test_a_node_that_does_not_answer_and_one_that_is_not_well_are_refused_in_one
 
 def test_unknown_names_are_refused_together_and_repeated_ones_count_once(room):
     assert sorted(room.codes("etdc", to="lab-nowhere")) == ["component-not-supported", "unknown-profile"]
-    assert room.codes("haproxy") == ["component-not-supported"]
+    assert room.codes("grafana") == ["component-not-supported"]
     assert room.plan("etcd", "etcd").command == f"avadm upgrade etcd --to {NEWER}"
 
 
@@ -320,9 +366,9 @@ def test_a_profile_of_another_system_is_refused(room):
 
 
 def test_components_that_the_verb_does_not_know_are_named(room, tmp_path):
-    (tmp_path / "ours.yml").write_text("inherits: lab-bookworm\nversions: {docker: '26.1.', etcd: '3.5.'}\n")
+    (tmp_path / "ours.yml").write_text("inherits: lab-bookworm\nversions: {grafana: '11.', etcd: '3.5.'}\n")
     plan = room.plan(to="./ours.yml")
-    assert [(f.check, f.found) for f in plan.refusals] == [("component-not-supported", "docker")]
+    assert [(f.check, f.found) for f in plan.refusals] == [("component-not-supported", "grafana")]
     assert room.codes("etcd", to="./ours.yml") == []
 
 
@@ -382,3 +428,101 @@ def test_a_component_whose_cluster_cannot_be_asked_is_refused(room):
 
     plan = module.build(["prometheus"], NEWER, lambda cluster: room, {"prometheus": planner})(room.cluster)
     assert [f.check for f in plan.refusals] == ["ceph-command"] and plan.steps == []
+
+
+@pytest.fixture
+def ours(room, tmp_path):
+    """Return a profile of the site's own with a newer PostgreSQL and haproxy, and Debian 12's Patroni."""
+    versions = "versions: {postgresql: '15.20', haproxy: '2.6.12-1+deb12u4'}\n"
+    (tmp_path / "ours.yml").write_text(f"inherits: lab-bookworm\n{versions}")
+    return "./ours.yml"
+
+
+def test_the_primary_is_upgraded_last_after_others_took_over(room):
+    room.run("postgresql")
+    assert room.brought == [("postgresql", "w2", "15.20"), ("postgresql", "w1", "15.20")]
+    assert room.prepared == [("postgresql", "w2"), ("postgresql", "w1")]
+    assert room.moves == [{"postgresql-15": "15.20*", "patroni": "4.0.*"}] * 2
+    assert {room.versions[n, "patroni"] for n in ("w1", "w2")} == {"4.0.7"}
+
+
+def test_a_member_goes_back_to_the_release_that_it_had(room, ours):
+    room.fails.add(("w2", "15.20"))
+    with pytest.raises(AvadmError):
+        room.run("postgresql", to=ours)
+    # `15.*`, the former profile's, would leave 15.20 where it is.
+    assert room.moves[1] == {"postgresql-15": "15.18"}
+    assert room.versions["w2", "postgresql"] == "15.18"
+
+
+def test_there_is_no_way_back_from_another_patroni(room, ours):
+    def upgrades(plan):
+        return [s for s in plan.steps if s.name.startswith("upgrade")]
+
+    assert [s.undo for s in upgrades(room.plan("postgresql"))] == [None, None]
+    assert all(s.name.endswith("no rollback") for s in upgrades(room.plan("postgresql")))
+    assert all(s.undo for s in upgrades(room.plan("postgresql", to=ours)))
+
+
+def test_a_member_of_which_the_former_release_is_not_known_is_not_taken_back(room, ours):
+    room.versions["w2", "postgresql"] = "15.20"
+    room.killed_at = "w2"
+    room.installed = lambda nodes, packages: {
+        n.name: dict.fromkeys(packages, "15.20-0+deb12u1") for n in nodes
+    }
+    plan = room.plan("postgresql", to=ours)
+    assert [s.undo for s in plan.steps if s.name.startswith("upgrade")] == [None, None]
+
+
+def test_only_patroni_is_changed_where_postgresql_is_new(room):
+    for node in ("w1", "w2"):
+        room.versions[node, "postgresql"] = "15.20"
+    assert room.codes("postgresql") == []
+    room.run("postgresql")
+    assert {room.versions[n, "patroni"] for n in ("w1", "w2")} == {"4.0.7"}
+
+
+def test_a_program_that_is_older_on_one_node_alone_is_refused(room):
+    room.versions["w2", "patroni"] = "2.1.4"
+    assert "upgrade-mixed-versions" in room.codes("postgresql")
+
+
+def test_docker_may_cross_releases_and_takes_no_pods_meanwhile(room):
+    room.cordons = True
+    plan = room.plan("docker")
+    steps = [s for s in plan.steps if s.name.startswith("upgrade")]
+    assert plan.refusals == [] and len(steps) == 5
+    assert [s.settings for s in steps] == [(Cordon(n),) for n in ("m1", "m2", "m3", "w1", "w2")]
+    assert "w1: docker.io 20.10.24+dfsg1 → 26.1.*" in plan.packages
+
+
+def test_a_node_that_cannot_be_drained_is_refused(room):
+    room.refused = [finding("docker-kubelet", host="w1")]
+    assert room.codes("docker") == ["docker-kubelet"]
+
+
+def test_a_security_update_of_haproxy_is_told_apart_by_its_revision(room, ours):
+    plan = room.plan("haproxy", to=ours)
+    assert plan.refusals == [] and plan.nodes == ["m1", "m2", "m3"]
+    assert "m1: haproxy 2.6.12-1+deb12u3 → 2.6.12-1+deb12u4*" in plan.packages
+    assert not any("keepalived" in line for line in plan.packages)
+
+
+@pytest.mark.parametrize(
+    ("former", "moves", "found", "back"),
+    [
+        ({"a": "2.*"}, {"a": "3.*"}, {"a": "2.42-1"}, {"a": "2.42-1"}),
+        ({"a": "2.*"}, {"a": "3.*"}, {"a": "3.1-1"}, {"a": "2.*"}),
+        ({"a": "2.*"}, {"a": "3.*"}, {}, {"a": "2.*"}),
+        ({"a": "15.*"}, {"a": "15.20*"}, {"a": "15.20-0"}, {}),
+        ({"a": "15.*"}, {"a": "15.20*"}, {}, {}),
+        (
+            {"a": "15.*", "b": "3.0.*"},
+            {"a": "15.20*", "b": "3.0.*"},
+            {"a": "15.18-0", "b": "3.0.2"},
+            {"a": "15.18-0"},
+        ),
+    ],
+)
+def test_what_a_failed_node_goes_back_to(former, moves, found, back):
+    assert module._back(former, moves, found) == back

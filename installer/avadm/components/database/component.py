@@ -15,6 +15,7 @@ from avadm.components.model import (
     Port,
     Probe,
     Program,
+    Upgradable,
     Virtual,
 )
 from avadm.pki.model import PROMETHEUS, Authority, Leaf
@@ -23,6 +24,11 @@ from avadm.site.model import Node, Site
 _PID = "/var/lib/postgresql/*/avadm/postmaster.pid"
 AUTHORITY = Authority("database")
 WATCHER = "prometheus-database"
+_ASK = (
+    "curl --silent --noproxy '*' --max-time 10 --cacert /etc/patroni/ca.crt https://127.0.0.1:8008/patroni"
+    ' | sed -n \'s/.*"version": *"\\([0-9.]*\\)".*/\\1/p\''
+)
+"""The version of the Patroni that answers, not of the one on disk."""
 VIRTUAL = Virtual("database", ("components", "database", "vip"))
 PATRONI = 8008
 """TCP port at which Patroni tells its node's state."""
@@ -105,10 +111,26 @@ COMPONENT = Component(
     ),
     programs=(
         Program("postgresql", ("database",), ("bash", "-c", f"/proc/$(head -n 1 {_PID})/exe --version")),
+        Program("patroni", ("database",), ("bash", "-c", _ASK)),
     ),
     leaves=leaves,
     certificates=("/etc/patroni/*.crt", "/etc/patroni/tls/*.crt"),
     questions=(Probe("database", ("database",)),),
     virtual=VIRTUAL,
     bootstrap=Bootstrap("database", "database", "database", alone=True),
+    # Minor releases have one format of data. Patroni's notes know no way back from 4.0, whose members write another role to etcd.
+    upgrades=(
+        Upgradable(
+            name="postgresql",
+            role="database",
+            duty="database",
+            with_programs=("patroni",),
+            packages={"postgresql": ("postgresql-[0-9]*",), "patroni": ("patroni",)},
+            crosses=("patroni",),
+            rollback=True,
+            final=("patroni",),
+            interrupts=("PostgreSQL: its only member is restarted", 60.0),
+            together=("PostgreSQL: connections end, and writes wait while a standby takes over", 30.0),
+        ),
+    ),
 )

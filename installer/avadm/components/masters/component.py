@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 
 from avadm.components.certificate_names import LOCAL, names
 from avadm.components.etcd.component import ETCD_ROOT
-from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Probe, Program, Virtual
+from avadm.components.model import (
+    At,
+    Component,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Upgradable,
+    Virtual,
+)
 from avadm.components.version_commands import build_info, running
 from avadm.pki.model import ADMIN, PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
@@ -14,6 +26,23 @@ from avadm.site.placement import CLUSTER_DOMAIN
 
 API, ADMISSION = 6443, 10261
 SCHEDULER, CONTROLLERS = 10251, 10252
+BALANCER = "balancer"
+"""Duty: haproxy answers at a virtual address, the API's or the gateways'."""
+
+
+def balanced(site: Site) -> list[tuple[str, IPv4Address, list[Node]]]:
+    """Return the rows of nodes whose haproxy shares a virtual address: name of the health program, the address, the nodes."""
+    store = site.components.object_store
+    rows = [
+        ("api", site.network.api_vip, site.with_role("master")),
+        ("objects", store.vip if store else None, site.with_role("rgw")),
+    ]
+    return [(program, address, nodes) for program, address, nodes in rows if address and nodes]
+
+
+def _balancers(site: Site) -> list[Node]:
+    names = {node.name for _, _, nodes in balanced(site) for node in nodes}
+    return [node for node in site.nodes if node.name in names]
 
 
 def leaves(site: Site) -> Iterator[Leaf]:
@@ -98,6 +127,7 @@ COMPONENT = Component(
         ("vip",),
         artifacts=("kubernetes", "admission"),
     ),
+    duties={BALANCER: _balancers},
     packages={"master": Packages(base=("kube_vip", "kube_apiserver", "kube_controllers"))},
     ports=(
         Port(
@@ -153,6 +183,7 @@ COMPONENT = Component(
         Program("kube-controller-manager", ("master",), build_info(CONTROLLERS)),
         Program("kube-scheduler", ("master",), build_info(SCHEDULER)),
         Program("avadm-admission", ("master",), running("avadm-admission", "-version")),
+        Program("haproxy", (BALANCER,), running("haproxy", "-v")),
     ),
     leaves=leaves,
     certificates=(
@@ -174,4 +205,18 @@ COMPONENT = Component(
         Probe("admission", ("master",), witnesses=2),
     ),
     virtual=Virtual("master", ("network", "api_vip")),
+    upgrades=(
+        # A gateway's node has its haproxy of the phase `objects`.
+        Upgradable(
+            name="haproxy",
+            role="kube_vip",
+            duty=BALANCER,
+            with_roles=("objects_vip",),
+            packages={"haproxy": ("haproxy",)},
+            with_phases=("objects",),
+            rollback=True,
+            interrupts=("the virtual address: its only haproxy is restarted", 10.0),
+            together=("the virtual address: it moves to another node, and connections through it end", 5.0),
+        ),
+    ),
 )

@@ -91,3 +91,33 @@ def test_nothing_is_done_in_a_dry_run(monkeypatch):
     cluster = members.cluster("d1")
     cluster.ensure("d1", dry=True)
     assert (members.done, cluster.actions) == ([], ["would restart d1"])
+
+
+@pytest.mark.parametrize(
+    ("link", "waits"),
+    [
+        ("/usr/lib/postgresql/15/bin/postgres (deleted)", True),
+        ("/usr/lib/postgresql/15/bin/postgres", False),
+    ],
+)
+def test_a_server_whose_program_was_replaced_on_disk_waits_too(tmp_path, link, waits):
+    (tmp_path / "postmaster.pid").write_text("4711\n/var/lib/postgresql/15/avadm\n")
+    asked = []
+    assert module.replaced(str(tmp_path), lambda path: asked.append(path) or link) is waits
+    assert asked == ["/proc/4711/exe"]
+
+
+@pytest.mark.parametrize("content", [None, "", "none\n"])
+def test_a_server_that_does_not_run_waits_for_nothing(tmp_path, content):
+    if content is not None:
+        (tmp_path / "postmaster.pid").write_text(content)
+    assert module.replaced(str(tmp_path), lambda path: "x (deleted)") is False
+
+
+def test_a_server_that_ended_meanwhile_waits_for_nothing(tmp_path):
+    (tmp_path / "postmaster.pid").write_text("4711\n")
+
+    def gone(path):
+        raise OSError(2, "No such file or directory")
+
+    assert module.replaced(str(tmp_path), gone) is False

@@ -1,0 +1,117 @@
+"""Nodes with the container engine, as an upgrade works on them: drained, one after another, and judged by Kubernetes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from avadm.catalogue import finding
+from avadm.cluster import health
+from avadm.cluster.connection import Cluster
+from avadm.cluster.kinds import Cordon
+from avadm.cluster.setting import Setting
+from avadm.errors import DAMAGE, EXIT_FOUND_BAD, AvadmError
+from avadm.findings import Finding
+from avadm.kube import drain as draining
+from avadm.operations.model import Tell
+from avadm.quantity import quantity
+from avadm.remote import access
+from avadm.site.placement import kube_nodes
+
+SHOWN = 3
+_ASKS = (
+    "pid=$(systemctl show --property=MainPID kubelet) && tr '\\0' '\\n' <\"/proc/${pid#*=}/environ\" "
+    "| grep --quiet '^DOCKER_API_VERSION='"
+)
+"""Whether the kubelet that runs names a version of docker's interface (roles/kube_node): docker 25 and newer need that."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineNodes:
+    """The nodes of a site that run containers for Kubernetes.
+
+    Attributes:
+        cluster: the site.
+    """
+
+    cluster: Cluster
+
+    def settings(self, node: str) -> tuple[Setting, ...]:
+        """Return that no new pods come to a node of Kubernetes meanwhile."""
+        return (Cordon(node),) if self._is_known(node) else ()
+
+    def _is_known(self, node: str) -> bool:
+        return any(n.name == node for n in kube_nodes(self.cluster.site))
+
+    def refusals(self, nodes: Sequence[str]) -> list[Finding]:
+        """Return what keeps nodes from being drained, and kubelets that could not start a container afterwards."""
+        names = [n for n in nodes if self._is_known(n)]
+        if not names:
+            return []
+        found: list[Finding] = []
+        for node, done in self.cluster.fleet.map(dict.fromkeys(names, _ASKS), timeout=60.0).items():
+            if done.error is not None:
+                found.append(access.finding("docker-kubelet", node, done.error))
+            elif done.rc != 0:
+                found.append(finding("docker-kubelet", host=node))
+        try:
+            draining.plan(self.cluster.masters, names, draining.Allowed(), lambda line: None)
+        except AvadmError as error:
+            found += error.findings
+        return found
+
+    def drain(self, node: str, tell: Tell) -> None:
+        """Have all pods leave a node but those of daemon sets; it is cordoned already.
+
+        Raises:
+            AvadmError: pods forbid it, or did not leave in time (exit 1).
+        """
+        if not self._is_known(node):
+            return
+        try:
+            done = draining.drain(self.cluster.masters, [node], draining.Allowed(), tell)
+        except AvadmError as error:
+            left = [f for f in error.findings if f.check != "left-cordoned"]
+            raise AvadmError(left or error.findings, EXIT_FOUND_BAD) from error
+        for one in done:
+            tell(f"    {one.node}: {quantity(len(one.evicted), 'pod')} evicted in {one.seconds:.0f} s")
+
+    def troubles(self, node: str = "") -> dict[str, str]:
+        """Return node to why it is not well: it is not Ready, or, of a node that was just upgraded, its pods are not.
+
+        Raises:
+            AvadmError: no master answers.
+        """
+        ready = health.ready(self.cluster)
+        names = [n.name for n in kube_nodes(self.cluster.site)]
+        found = {n: "Kubernetes does not know it" for n in names if n not in ready}
+        found |= {n: "it is not Ready" for n in names if ready.get(n) is False}
+        if node in names and node not in found and (pods := self._unready(node)):
+            more = "" if len(pods) <= SHOWN else f" and {len(pods) - SHOWN} more"
+            found[node] = f"pods are not Ready: {', '.join(pods[:SHOWN])}{more}"
+        return found
+
+    def _unready(self, node: str) -> list[str]:
+        """Return the pods of a node, NAMESPACE/NAME, that run for ever and are not Ready."""
+        text = self.cluster.kubectl("get", "--raw", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{node}")
+        try:
+            return [
+                f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+                for pod in json.loads(text)["items"]
+                if _serves(pod) and not _is_ready(pod)
+            ]
+        except DAMAGE as error:
+            reply = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
+            raise AvadmError.of("kubernetes-command", found=reply, words="get pods") from error
+
+
+def _serves(pod: dict[str, Any]) -> bool:
+    ended = pod["status"].get("phase") in ("Succeeded", "Failed")
+    return not ended and not pod["metadata"].get("deletionTimestamp")
+
+
+def _is_ready(pod: dict[str, Any]) -> bool:
+    conditions = pod["status"].get("conditions") or []
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
