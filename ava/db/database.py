@@ -165,7 +165,27 @@ def _migrate(engine: Engine) -> None:
     writer = engine.execution_options(**{WRITES: True})
     with translated(), writer.begin() as connection:
         _lock(connection)
+        _refuse_newer(connection)
         command.upgrade(config({"connection": connection}), "head")
+
+
+def _refuse_newer(connection: Connection) -> None:
+    """Refuse a database of a newer version: there are no migrations backwards, and its tables are not those of this code."""
+    scripts = ScriptDirectory.from_config(config())
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is None or found in {script.revision for script in scripts.walk_revisions()}:
+        return
+    raise ApiError(
+        409,
+        Problem(
+            "database-newer",
+            "A newer version has migrated the database.",
+            "database",
+            f"revision {found}",
+            f"revision {scripts.get_current_head()} or older",
+            "Install that version or a newer one, or restore a backup from before its migration.",
+        ),
+    )
 
 
 def _lock(connection: Connection) -> None:

@@ -11,6 +11,8 @@ description:
     and applies it only where an object is missing or differs in what the manifest says. What the cluster adds itself
     (defaults, states, versions) is no difference.
   - Waits while the API does not answer.
+  - Refuses a manifest with a Job that is not annotated C(avadm.io/repeatable=true), with nothing changed. An upgrade applies
+    manifests again, and a job that is only right once resets what it finds.
 options:
   path:
     description: The manifest on the node, YAML or JSON, one or more documents.
@@ -66,6 +68,8 @@ import os
 from ansible.module_utils.avadm_ceph import wait
 from ansible.module_utils.basic import AnsibleModule
 
+REPEATABLE = "avadm.io/repeatable"
+
 
 class KubeError(Exception):
     """kubectl did not do what it was asked."""
@@ -114,6 +118,11 @@ def difference(wanted, found, path=""):
     return None
 
 
+def repeatable(job):
+    """Return whether a job says that running it again changes nothing."""
+    return (job["metadata"].get("annotations") or {}).get(REPEATABLE) == "true"
+
+
 class Objects(object):
     """The objects of one manifest.
 
@@ -148,9 +157,17 @@ class Objects(object):
 
     def wanted(self):
         """Return the manifest's objects."""
-        return documents(
+        found = documents(
             self.kubectl("create", "--dry-run", "--validate=false", "-o", "json", "-f", self.path)
         )
+        once = [identity(one) for one in found if one["kind"] == "Job" and not repeatable(one)]
+        if once:
+            raise KubeError(
+                "%s has %s, which may be right only once, and each upgrade would run it again. Remedy: have it find what is"
+                " there and change nothing of it, and annotate it %s=true"
+                % (self.path, ", ".join(once), REPEATABLE)
+            )
+        return found
 
     def stale(self):
         """Return what is to go: bindings first."""

@@ -4,13 +4,14 @@ import pytest
 
 from avadm.site.load import load
 from tests.lab.ava.bench_people import bench, gateway, people  # noqa: F401 - fixtures
-from tests.lab.ava.conftest import authority, image_of, platform  # noqa: F401 - fixtures
+from tests.lab.ava.conftest import authority, day, image_of, platform  # noqa: F401 - fixtures
 from tests.lab.ava.scene import client
 from tests.lab.database.conftest import database  # noqa: F401 - a fixture
 from tests.lab.day2.loads.ava import ava
 from tests.lab.day2.loads.database import sql
 from tests.lab.day2.loads.kubernetes import kubernetes
 from tests.lab.day2.loads.storage import storage
+from tests.lab.day2.marks import marks, planted  # noqa: F401 - fixtures
 from tests.lab.day2.recorder import recorder  # noqa: F401 - a fixture
 
 

@@ -10,7 +10,7 @@ from tests.controls.day_two import GOALS_S, KILLED_AT_STEPS
 from tests.lab.day2.interruptions import killed
 from tests.lab.faults.drive import avadm, unchanged
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2, pytest.mark.usefixtures("marks")]
 
 NEWER = "lab-bookworm-newer"
 ASKS_THE_API = {"api", "submit", "training", "ssh"}
@@ -119,6 +119,33 @@ def test_a_prometheus_that_fails_gets_its_former_version_back(lab, needs_etcd, t
     good("upgrade", "prometheus", "--to", NEWER, "--yes")
     assert all(packages(lab, n)["prometheus"].startswith("2.53.") for n in nodes)
     row.came = "exit 1, 2.42 ran on; continued to 2.53"
+
+
+def test_postgresql_hands_over_and_keeps_what_was_committed(lab, needs_etcd, tried):
+    nodes = lab.names("database")
+    if not nodes:
+        pytest.skip("this lab has no database")
+    row = tried("PostgreSQL upgraded", "rows are committed meanwhile", "no committed row lost, one timeline")
+    versions = {n: packages(lab, n) for n in nodes}
+    good("upgrade", "postgresql", "--to", NEWER, "--yes")
+    after = {n: packages(lab, n) for n in nodes}
+    assert all(after[n]["patroni"].startswith("4.0.") for n in nodes)
+    assert all(after[n]["postgresql-15"].startswith("15.20") for n in nodes)
+    said = json.loads(lab.sh(nodes[0], "patronictl -c /etc/patroni/config.yml list -f json"))
+    assert len({one["TL"] for one in said}) == 1 and sorted(one["Role"] for one in said).count("Leader") == 1
+    changed = {n: sorted(differing(versions[n], after[n])) for n in nodes}
+    row.came = f"changed: {changed[nodes[0]]}"
+
+
+def test_docker_is_upgraded_on_drained_nodes(lab, needs_etcd, tried):
+    workers = lab.names("worker")
+    row = tried("docker upgraded", "pods of all workers", "each node Ready and its pods too, none cordoned")
+    good("apply", "nodes")
+    good("upgrade", "docker", "--to", NEWER, "--yes")
+    assert all(packages(lab, n)["docker.io"].startswith("26.1.") for n in workers)
+    nodes = json.loads(lab.sh(lab.names("master")[0], "kubectl get nodes -o json"))["items"]
+    assert not any(one["spec"].get("unschedulable") for one in nodes)
+    row.came = "26.1 on all nodes"
 
 
 def test_the_last_component_brings_the_site_to_the_profile(lab, needs_etcd):

@@ -1,7 +1,7 @@
 """Makes the corpus: files beside a site file, and run folders, as the code of former commits writes them.
 
-`python tests/unit/compatibility/make_corpus.py COMMIT...` takes each commit's tree out of the repository and has that code write
-`corpus/DATE-COMMIT/`. Values are made up; the formats are those of the commit. A landed change of a format is one more commit here.
+`python tests/unit/compatibility/make_corpus.py COMMIT...` takes each commit's tree out of the repository and has that code
+write `corpus/DATE-COMMIT/`. Values are made up; the formats are the commit's. A format that changes is one more commit here.
 """
 
 import os

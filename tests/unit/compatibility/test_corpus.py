@@ -1,4 +1,4 @@
-"""Files of former versions of avadm are read by this one: site files, vaults, records, run folders (make_corpus.py wrote them)."""
+"""Files of former versions of avadm are read by this one: site files, vaults, records, run folders (from make_corpus.py)."""
 
 import io
 import json

@@ -152,8 +152,8 @@ def test_what_anything_else_holds_is_reported():
 
 def test_objects_with_the_label_that_the_manifest_has_not_are_to_go():
     prune = {"namespace": "ava-system", "label": "app=ava", "kinds": ["jobs", "deployments"]}
-    others = [thing("Job", "old"), thing("Job", "new")]
-    given, cluster = objects([thing("Job", "new")], [], prune=prune, labelled=others)
+    others = [thing("Deployment", "old"), thing("Deployment", "new")]
+    given, cluster = objects([thing("Deployment", "new")], [], prune=prune, labelled=others)
     assert [one["metadata"]["name"] for one in given.stale()] == ["old"]
     assert ["get", "jobs,deployments", "-n", "ava-system", "-l", "app=ava", "-o", "json"] in cluster.asked
 
@@ -189,3 +189,20 @@ def test_bindings_are_looked_for_in_all_namespaces():
 )
 def test_the_first_difference_is_named(wanted, found, reported):
     assert difference(wanted, found) == reported
+
+
+@pytest.mark.parametrize("annotations", [None, {}, {"avadm.io/repeatable": "false"}, {"repeatable": "true"}])
+@pytest.mark.parametrize("prune", [None, {"kinds": ["jobs"], "namespace": "ava-system", "label": "app=ava"}])
+def test_a_job_that_may_be_right_only_once_is_refused_and_nothing_changes(annotations, prune):
+    job = thing("Job", "init")
+    job["metadata"]["annotations"] = annotations
+    made, run = objects([thing("Service", "api"), job], [], [thing("Job", "migrate-1")], prune=prune)
+    with pytest.raises(KubeError, match="Job ava-system/init"):
+        made.stale() if prune else made.differing()
+    assert (run.applied, run.removed) == (0, [])
+
+
+def test_a_job_that_changes_nothing_again_is_applied():
+    job = thing("Job", "migrate-1")
+    job["metadata"]["annotations"] = {"avadm.io/repeatable": "true"}
+    assert objects([job], [])[0].differing() == ["Job ava-system/migrate-1 is missing"]

@@ -11,9 +11,11 @@ from sqlalchemy import text
 
 from ava.db.base import WRITES
 from ava.db.database import config, migrate, open_database, revisions
+from ava.db.migrate import main
 from ava.db.tables import metadata
 from ava.domain.model import Kind, Outcome, Phase, Quota, Topic, UserState
 from ava.domain.phrases import Phrase
+from ava.domain.problems import ApiError
 from ava.domain.resources import Resources
 from tests.unit.ava.db.world import ONE, World, later
 
@@ -241,6 +243,23 @@ def test_an_upgrade_keeps_addresses_confirmed_but_those_of_accounts_that_wait_fo
     upgrade(empty, "0019")
     db = open_database(empty)
     assert {u.name for u in db.users.list().items if u.email_confirmed is not None} == {"ann", "dan", "mia"}
+    db.close()
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(url, capsys):
+    db = open_database(url)
+    World(db).running()
+    with db.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    before = db.runs.list(), db.charges.list()
+    with pytest.raises(ApiError) as error:
+        migrate(url)
+    assert [p.code for p in error.value.problems] == ["database-newer"]
+    assert main([url]) == 1
+    shown = capsys.readouterr().err
+    assert "newer version" in shown and "Traceback" not in shown
+    assert revisions(url)[0] == "9999"
+    assert before == (db.runs.list(), db.charges.list())
     db.close()
 
 
