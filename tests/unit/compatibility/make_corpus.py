@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
 ROOT = HERE.parents[2]
-PASSWORD = "corpus"  # noqa: S105  of a vault whose secrets are made up
+PASSWORD = "corpus"  # of a vault whose secrets are made up
 SITES = ("lab", "minimal", "small")
 """Examples of site files; a commit has them or has them not."""
 SITE = "small"

@@ -57,7 +57,7 @@ def bench():
 
 
 def test_all_are_well_where_one_leads_and_all_others_follow_it(bench):
-    members, found = bench
+    _, found = bench
     assert (found.leader(), found.troubles()) == ("d1", {})
 
 
