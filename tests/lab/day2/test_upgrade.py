@@ -131,8 +131,9 @@ def test_postgresql_hands_over_and_keeps_what_was_committed(lab, needs_etcd, tri
     after = {n: packages(lab, n) for n in nodes}
     assert all(after[n]["patroni"].startswith("4.0.") for n in nodes)
     assert all(after[n]["postgresql-15"].startswith("15.20") for n in nodes)
-    said = json.loads(lab.sh(nodes[0], "patronictl -c /etc/patroni/config.yml list -f json"))
-    assert len({one["TL"] for one in said}) == 1 and sorted(one["Role"] for one in said).count("Leader") == 1
+    members = json.loads(lab.sh(nodes[0], "patronictl -c /etc/patroni/config.yml list -f json"))
+    assert len({one["TL"] for one in members}) == 1
+    assert [one["Role"] for one in members].count("Leader") == 1
     changed = {n: sorted(differing(versions[n], after[n])) for n in nodes}
     row.came = f"changed: {changed[nodes[0]]}"
 
