@@ -1610,7 +1610,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "upgrade-first": FindingType(
         "The upgrade brings another Python to this node, with which its {name} does not run.",
-        "Upgrade {name} first: `avadm upgrade patroni --to PROFILE`.",
+        "Upgrade {name} first: `avadm upgrade postgresql --to PROFILE`.",
     ),
     "upgrade-mixed-versions": FindingType(
         "Nodes run different versions of {name}, and no upgrade of it is half done.",

@@ -68,6 +68,6 @@ Planner = Callable[[Asked], Part]
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version or its prefix: ``2.53.`` gives (2, 53)."""
-    match = re.match(r"\d+(\.\d+)*", version)
-    return tuple(int(n) for n in match[0].split(".")) if match else ()
+    """Return the numbers of a version or its prefix: ``2.53.`` gives (2, 53), ``2.6.12-1+deb12u4`` (2, 6, 12, 1, 12, 4)."""
+    first = version.partition(" ")[0]
+    return tuple(int(n) for n in re.findall(r"\d+", first)) if first[:1].isdigit() else ()
