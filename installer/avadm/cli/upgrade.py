@@ -24,4 +24,4 @@ def upgrade(app: App, /, components: tuple[str, ...], to: str, **options: Any) -
     """
     from avadm.operations.upgrade import build
 
-    return operate(app, build(components, to), done="Upgraded.", **options)
+    return operate(app, build(components, to, accepted=options["accepted"]), done="Upgraded.", **options)

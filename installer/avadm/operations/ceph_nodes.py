@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,12 +15,11 @@ from avadm.disks.nodes import ask
 from avadm.engine.request import Request
 from avadm.engine.session import schedule
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
-from avadm.findings import Finding
-from avadm.kube.drain import Allowed, drain, plan
+from avadm.operations.drain import DrainPart, each
 from avadm.operations.follow import pending
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
-from avadm.operations.upgrade_model import Asked, numbers
+from avadm.operations.upgrade_model import DRAIN, Asked, numbers
 from avadm.operations.upgrade_nodes import UpgradeNodes
 from avadm.site.model import Node
 from avadm.site.profile import plain
@@ -197,22 +196,9 @@ class CephNodes:
         site = self.asked.cluster.site
         return bool(site.with_role("master")) and "worker" in site.node(node).roles
 
-    def undrainable(self, nodes: Sequence[str]) -> list[Finding]:
-        """Return why pods of some nodes could not leave, all reasons of all nodes; runs of AVA are among them."""
-        try:
-            plan(self.asked.cluster.masters, list(nodes), Allowed(), lambda line: None)
-        except AvadmError as error:
-            return error.findings
-        return []
-
-    def drain(self, node: str, tell: Tell) -> None:
-        """Have pods leave a node; AvadmError (exit 1) where they cannot, as runs of AVA, which no controller makes again."""
-        try:
-            drain(self.asked.cluster.masters, [node], Allowed(), tell)
-        except AvadmError as error:
-            # The cordon is a setting of the step, which is undone now.
-            left = [one for one in error.findings if one.check != "left-cordoned"]
-            raise AvadmError(left or error.findings, EXIT_FOUND_BAD) from error
+    def drains(self, nodes: Sequence[str], done: Callable[[str], bool]) -> dict[str, DrainPart]:
+        """Return node to its drain; ``done`` is whether a node's client is upgraded."""
+        return each(self.asked.cluster, nodes, DRAIN, self.asked.accepted, done)
 
     def collations(self, node: str) -> list[str]:
         """Return the collations of a node's databases; AvadmError where PostgreSQL does not answer."""

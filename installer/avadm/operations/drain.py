@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -102,7 +103,47 @@ def part(
     """
     if not names:
         return DrainPart()
-    seen = cluster.masters.ask("look", names)
+    return _part(cluster, names, cluster.masters.ask("look", names), options, accepted, gives_up, done)
+
+
+def each(
+    cluster: Cluster,
+    names: Sequence[str],
+    options: DrainOptions,
+    accepted: Collection[str],
+    done: Callable[[str], bool],
+) -> dict[str, DrainPart]:
+    """Return node to the plan of its drain, where one node is drained after another; they are asked about together.
+
+    Args:
+        cluster: the site.
+        names: the nodes, as of `part`.
+        options: how they are drained.
+        accepted: ids of refusals that the user accepts.
+        done: whether the drain of a node is done, as of `part`.
+
+    Returns:
+        Where no master can be asked that is a refusal, which none can accept, of the first node.
+    """
+    if not names:
+        return {}
+    try:
+        seen = cluster.masters.ask("look", names)
+    except AvadmError as error:
+        return dict.fromkeys(names, DrainPart()) | {names[0]: DrainPart(refusals=error.findings)}
+    return {name: _part(cluster, [name], seen, options, accepted, done=partial(done, name)) for name in names}
+
+
+def _part(
+    cluster: Cluster,
+    names: Sequence[str],
+    seen: Mapping[str, Any],
+    options: DrainOptions,
+    accepted: Collection[str],
+    gives_up: str = "",
+    done: Callable[[], bool] | None = None,
+) -> DrainPart:
+    """Plan a drain from what the masters reported of the nodes (`seen`)."""
     of_runs = {name: dict(seen[name].get("runs", {})) for name in names}
     against: list[Finding] = []
     platform, known = _platform(cluster, options, of_runs, against)

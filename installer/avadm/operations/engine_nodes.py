@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from avadm.catalogue import finding
 from avadm.cluster import health
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import Cordon
-from avadm.cluster.setting import Setting
-from avadm.errors import DAMAGE, EXIT_FOUND_BAD, AvadmError
+from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
-from avadm.kube import drain as draining
-from avadm.operations.model import Tell
-from avadm.quantity import quantity
+from avadm.operations.drain import DrainPart, each
+from avadm.operations.upgrade_model import DRAIN
 from avadm.remote import access
 from avadm.site.placement import kube_nodes
 
@@ -38,15 +35,11 @@ class EngineNodes:
 
     cluster: Cluster
 
-    def settings(self, node: str) -> tuple[Setting, ...]:
-        """Return that no new pods come to a node of Kubernetes meanwhile."""
-        return (Cordon(node),) if self._is_known(node) else ()
-
     def _is_known(self, node: str) -> bool:
         return any(n.name == node for n in kube_nodes(self.cluster.site))
 
     def refusals(self, nodes: Sequence[str]) -> list[Finding]:
-        """Return what keeps nodes from being drained, and kubelets that could not start a container afterwards."""
+        """Return kubelets that could not start a container afterwards."""
         names = [n for n in nodes if self._is_known(n)]
         if not names:
             return []
@@ -56,27 +49,19 @@ class EngineNodes:
                 found.append(access.finding("docker-kubelet", node, done.error))
             elif done.rc != 0:
                 found.append(finding("docker-kubelet", host=node))
-        try:
-            draining.plan(self.cluster.masters, names, draining.Allowed(), lambda line: None)
-        except AvadmError as error:
-            found += error.findings
         return found
 
-    def drain(self, node: str, tell: Tell) -> None:
-        """Have all pods leave a node but those of daemon sets; it is cordoned already.
+    def drains(
+        self, nodes: Sequence[str], accepted: Collection[str], done: Callable[[str], bool]
+    ) -> dict[str, DrainPart]:
+        """Return node to its drain, of those that Kubernetes has.
 
-        Raises:
-            AvadmError: pods forbid it, or did not leave in time (exit 1).
+        Args:
+            nodes: their names.
+            accepted: ids of refusals that the user accepts.
+            done: whether a node is upgraded.
         """
-        if not self._is_known(node):
-            return
-        try:
-            done = draining.drain(self.cluster.masters, [node], draining.Allowed(), tell)
-        except AvadmError as error:
-            left = [f for f in error.findings if f.check != "left-cordoned"]
-            raise AvadmError(left or error.findings, EXIT_FOUND_BAD) from error
-        for one in done:
-            tell(f"    {one.node}: {quantity(len(one.evicted), 'pod')} evicted in {one.seconds:.0f} s")
+        return each(self.cluster, [n for n in nodes if self._is_known(n)], DRAIN, accepted, done)
 
     def troubles(self, node: str = "") -> dict[str, str]:
         """Return node to why it is not well: it is not Ready, or, of a node that was just upgraded, its pods are not.

@@ -20,11 +20,13 @@ from avadm.components.model import Upgradable
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.operations import upgrade_ceph
+from avadm.operations.drain import ACCEPTABLE as DRAIN_IDS
+from avadm.operations.drain import DrainPart
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build
 from avadm.operations.site_change import change_site
 from avadm.operations.upgrade_model import Asked, Part, Planner, numbers
-from avadm.operations.upgrade_nodes import UpgradeNodes
+from avadm.operations.upgrade_nodes import ENGINE, UpgradeNodes
 from avadm.site import profile as profiles
 from avadm.site.load import SiteFile, beside
 from avadm.site.model import Node
@@ -61,6 +63,7 @@ def build(
     to: str,
     make: Callable[[Cluster], UpgradeNodes] = UpgradeNodes,
     own: Mapping[str, Planner] = OWN,
+    accepted: Collection[str] = (),
 ) -> Build:
     """Return what plans an upgrade.
 
@@ -69,6 +72,7 @@ def build(
         to: the profile, by name or as the path of a file.
         make: the nodes, for tests.
         own: components with steps of their own, for tests.
+        accepted: ids of refusals that the user accepts.
     """
 
     def plan(cluster: Cluster) -> Operation:
@@ -78,7 +82,9 @@ def build(
         findings += strange
         if target is None or not chosen:
             return Operation(VERB, command, (), refusals=findings)
-        return _Plan(cluster, make(cluster), command, to, target, chosen, own).operation(findings)
+        return _Plan(cluster, make(cluster), command, to, target, chosen, own, frozenset(accepted)).operation(
+            findings
+        )
 
     return plan
 
@@ -136,6 +142,7 @@ class _Plan:
         target: the profile.
         chosen: the components.
         own: those with steps of their own.
+        accepted: ids of refusals that the user accepts.
     """
 
     cluster: Cluster
@@ -145,6 +152,7 @@ class _Plan:
     target: Profile
     chosen: Sequence[Upgradable]
     own: Mapping[str, Planner]
+    accepted: frozenset[str]
 
     def operation(self, findings: Sequence[Finding]) -> Operation:
         """Return the operation, from what the nodes report."""
@@ -156,7 +164,7 @@ class _Plan:
                 parts.append(self._row(one, former, file))
                 continue
             try:
-                parts.append(planner(Asked(self.cluster, one, self.command, former, file)))
+                parts.append(planner(Asked(self.cluster, one, self.command, former, file, self.accepted)))
             except AvadmError as error:
                 parts.append(Part(refusals=error.findings))
         steps = [step for part in parts for step in part.steps]
@@ -173,6 +181,7 @@ class _Plan:
             [one for part in parts for one in part.packages],
             [one for part in parts for one in part.refusals],
             frozenset().union(*(part.acceptable for part in parts)),
+            runs=[one for part in parts for one in part.runs],
         )
 
     def _row(self, one: Upgradable, former: SiteFile, file: SiteFile) -> Part:
@@ -196,17 +205,31 @@ class _Plan:
         moves = _moves(file.profile, one)
         found = self.nodes.installed([n for n in members if n.name in left], list(moves))
         back = {n: _back(_moves(former.profile, one), moves, found.get(n, {})) for n in order}
+        drains = self._drains(one, [n for n in order if n in left or n in stopped])
         what, seconds = one.interrupts if len(members) == 1 else one.together
         return Part(
-            list(self._steps(one, order, former, file, back)),
+            list(self._steps(one, order, former, file, back, drains)),
             interrupts=[Interruption(what, seconds)] if left and what else (),
             packages=[
                 f"{n}: {p} {found.get(n, {}).get(p, 'not installed')} → {moves[p]}"
                 for n in left
                 for p in moves
             ],
-            refusals=list(self._refusals(one, seen, left, stopped)),
+            refusals=[
+                *self._refusals(one, seen, left, stopped),
+                *(f for drain in drains.values() for f in drain.refusals),
+            ],
+            acceptable=DRAIN_IDS if one.name == ENGINE else frozenset(),
+            runs=[run for drain in drains.values() for run in drain.runs],
         )
+
+    def _drains(self, one: Upgradable, nodes: Sequence[str]) -> dict[str, DrainPart]:
+        """Return node to its drain, of those that must be empty while they are upgraded."""
+
+        def done(node: str) -> bool:
+            return self._done(one, node)()
+
+        return self.nodes.drains(one, nodes, self.accepted, done)
 
     @property
     def _resumed(self) -> bool:
@@ -282,8 +305,18 @@ class _Plan:
         former: SiteFile,
         file: SiteFile,
         back: Mapping[str, Mapping[str, str]],
+        drains: Mapping[str, DrainPart],
     ) -> Iterator[Step]:
-        """Yield the steps of a component: `back` is node to package to the version that a failed upgrade goes back to."""
+        """Yield the steps of a component.
+
+        Args:
+            one: the component.
+            order: its nodes, in the order in which they are upgraded.
+            former: the site with the profile that it has.
+            file: the site with the one that it is to have.
+            back: node to package to the version that a failed upgrade goes back to.
+            drains: node to its drain, of the nodes that are not upgraded yet.
+        """
         if one.name == "etcd":
             yield Step(
                 "take a snapshot of etcd and check it",
@@ -295,13 +328,15 @@ class _Plan:
         versions = former.profile.versions
         final = any(versions.get(p) != self.target.versions.get(p) for p in one.final)
         for node in order:
+            drain = drains.get(node, DrainPart())
+            yield from drain.steps
             undone = one.rollback and not final and bool(back[node])
             yield Step(
                 f"upgrade {one.name} on {node} to {target}{'' if undone else ', no rollback'}",
                 self._act(one, node, file),
                 nodes=(node,),
                 done=self._done(one, node),
-                settings=self.nodes.settings(one, node),
+                settings=(*self.nodes.settings(one, node), *drain.settings),
                 gate=Gate(
                     f"{one.name} {target} runs on {node} and all are well", self._look(one, node), PATIENCE_S
                 ),

@@ -14,13 +14,15 @@ from avadm.catalogue import finding
 from avadm.cluster import ceph_release, health
 from avadm.cluster.ceph_release import FileSystem
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import Cordon, Noout
+from avadm.cluster.kinds import Noout
 from avadm.cluster.kinds_filesystem import NoStandbyReplay, OneRank
 from avadm.cluster.osd_map import OsdMap
 from avadm.cluster.setting import Setting
 from avadm.components.objects import object_pools
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.operations.ceph_nodes import CLIENT, GATEWAY, CephFacts, CephNodes, unknown
+from avadm.operations.drain import ACCEPTABLE as DRAIN_IDS
+from avadm.operations.drain import DrainPart
 from avadm.operations.model import Gate, Interruption, Progress, Step, Tell
 from avadm.operations.upgrade_ceph_refusals import ACCEPTABLE, Refusals
 from avadm.operations.upgrade_model import Asked, Part, numbers
@@ -52,13 +54,15 @@ def plan(asked: Asked, make: Callable[[Asked], CephNodes] = CephNodes) -> Part:
     )
     refusals = Refusals(asked, room, seen.nodes, seen.facts, seen.hosts, seen.systems)
     planned = _Upgrade(asked, room, seen)
+    drains = planned.drains.values()
     return Part(
         planned.steps(),
         frozenset({"base", "ceph", "cephfs", "rbd", "objects"}),
         planned.interrupts(),
         planned.packages(),
-        refusals.all(),
-        ACCEPTABLE,
+        [*refusals.all(), *(f for drain in drains for f in drain.refusals)],
+        ACCEPTABLE | DRAIN_IDS,
+        [run for drain in drains for run in drain.runs],
     )
 
 
@@ -89,9 +93,26 @@ class _Upgrade:
     room: CephNodes
     seen: _Seen
     cluster: Cluster = field(init=False)
+    drains: Mapping[str, DrainPart] = field(init=False)
+    """Worker to its drain, of those whose client is not upgraded yet."""
 
     def __post_init__(self) -> None:
         self.cluster = self.asked.cluster
+        workers = [n for n in self._with("client") if self.room.in_kubernetes(n)]
+        left = [n for n in workers if self._has_old_client(n)]
+        self.drains = self.room.drains(left, self._client_done)
+
+    def _has_old_client(self, node: str) -> bool:
+        """Return whether a client was old when the upgrade was planned; one that was stopped is asked again."""
+        fact = self.seen.facts.get(node, CephFacts(silent="no answer"))
+        old = fact.silent or not self.room.is_new(fact.installed) or self._old_clients(fact)
+        return bool(old) or (self.asked.resumed and not self._client_done(node))
+
+    def _old_clients(self, fact: CephFacts) -> list[str]:
+        """Return the programs and clients of the file system that run with the former version on a node."""
+        stale = [p for p in fact.stale if p == "ceph-fuse"]
+        clients = [n for n in fact.of(CLIENT) if not n.startswith(GATEWAY)]
+        return stale or sorted(n for n in clients if not self.room.is_new(fact.daemons[n]))
 
     @property
     def _version(self) -> str:
@@ -114,7 +135,7 @@ class _Upgrade:
             *(self._osds(host) for host in hosts),
             *self._metadata_servers(),
             *(self._gateway(n.name) for n in object_pools.gateways(self.cluster.site)),
-            *(self._client(node) for node in self._with("client")),
+            *(step for node in self._with("client") for step in self._client(node)),
             *self._others(),
             *self._finish(),
         ]
@@ -384,18 +405,19 @@ class _Upgrade:
         fact = self._fact(node)
         if not self.room.is_new(fact.installed):
             return Progress(f"ceph {fact.installed or 'nothing'} is installed", 3)
-        stale = [p for p in fact.stale if p == "ceph-fuse"]
-        old = [n for n in self._old(node, CLIENT) if not n.startswith(GATEWAY)]
-        if stale or old:
-            return Progress(f"{', '.join(stale or old)} is still the old one", 2)
+        if old := self._old_clients(fact):
+            return Progress(f"{', '.join(old)} is still the old one", 2)
         return Progress(why, 1) if (why := self.room.mount_trouble(node)) else Progress()
 
-    def _client(self, node: str) -> Step:
-        pods = self.room.in_kubernetes(node)
+    def _client_done(self, node: str) -> bool:
+        return not self._client_look(node).holds and self.room.has_packages(self.cluster.site.node(node))
+
+    def _client(self, node: str) -> Iterable[Step]:
+        """Yield the steps of a client: a worker is drained before."""
+        drain = self.drains.get(node, DrainPart())
+        yield from drain.steps
 
         def act(tell: Tell) -> None:
-            if pods:
-                self.room.drain(node, tell)
             kind, users = self.room.mount_users(node)
             if users:
                 raise AvadmError(
@@ -406,15 +428,12 @@ class _Upgrade:
             if not kind or kind.startswith("fuse"):
                 self.room.remount(node)
 
-        where = ", drained" if pods else ""
-        return Step(
-            f"upgrade the client on {node} to {self._version}{where}, no rollback",
+        yield Step(
+            f"upgrade the client on {node} to {self._version}, no rollback",
             act,
             (node,),
-            done=lambda: (
-                not self._client_look(node).holds and self.room.has_packages(self.cluster.site.node(node))
-            ),
-            settings=(Cordon(node),) if pods else (),
+            done=lambda: self._client_done(node),
+            settings=drain.settings,
             gate=Gate(
                 f"the client of {node} is {self._version} and its file system responds",
                 lambda: self._client_look(node),

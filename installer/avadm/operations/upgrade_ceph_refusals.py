@@ -81,9 +81,6 @@ class Refusals:
         found += [*self._database()]
         if not self.asked.resumed:
             found += [*self._try(self._health), *self._try(self._storage), *self._try(self._spare)]
-            workers = [n.name for n in self.nodes if "client" in n.roles and self.room.in_kubernetes(n.name)]
-            left = [n for n in workers if not self.room.is_new(self.facts[n].installed)]
-            found += self.room.undrainable(left) if left else []
         return found
 
     @staticmethod

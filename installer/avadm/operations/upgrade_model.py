@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 from avadm.cluster.connection import Cluster
 from avadm.components.model import Upgradable
 from avadm.findings import Finding
-from avadm.operations.model import Interruption, Step
+from avadm.operations.drain import DrainOptions
+from avadm.operations.model import Interruption, LeavingRun, Step
 from avadm.site.load import SiteFile
+
+DRAIN = DrainOptions(timeout=1800.0)
+"""How an upgrade drains nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Asked:
         command: what continues the upgrade; identifies it.
         before: the site with the profile that the component has now.
         after: the site with the one that it is to have; its ``profile`` has the component's versions, packages and sources.
+        accepted: ids of refusals that the user accepts.
     """
 
     cluster: Cluster
@@ -30,6 +35,7 @@ class Asked:
     command: str
     before: SiteFile
     after: SiteFile
+    accepted: frozenset[str] = frozenset()
 
     @property
     def wanted(self) -> str:
@@ -53,6 +59,7 @@ class Part:
         packages: what changes, ``NODE: NAME OLD → NEW``.
         refusals: what speaks against it, all of one pass.
         acceptable: ids of refusals that a user may accept.
+        runs: AVA's runs that leave nodes.
     """
 
     steps: Sequence[Step] = ()
@@ -61,6 +68,7 @@ class Part:
     packages: Sequence[str] = ()
     refusals: Sequence[Finding] = ()
     acceptable: frozenset[str] = field(default=frozenset())
+    runs: Sequence[LeavingRun] = ()
 
 
 Planner = Callable[[Asked], Part]

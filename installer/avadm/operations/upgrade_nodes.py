@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from avadm.checks import versions
@@ -16,6 +16,7 @@ from avadm.engine.session import schedule
 from avadm.findings import Finding
 from avadm.operations.balancer_nodes import BalancerNodes
 from avadm.operations.database_members import DatabaseMembers
+from avadm.operations.drain import DrainPart
 from avadm.operations.engine_nodes import EngineNodes
 from avadm.operations.etcd_members import EtcdMembers
 from avadm.operations.model import Tell
@@ -110,14 +111,23 @@ class UpgradeNodes:
             tell(f"    {heir} leads now")
         elif one.name == DATABASE and (heir := self.database.hand_over(node, tell)):
             tell(f"    {heir} is the primary now")
-        elif one.name == ENGINE:
-            self.engine.drain(node, tell)
 
     def settings(self, one: Upgradable, node: str) -> tuple[Setting, ...]:
-        """Return what is set while a node is upgraded."""
-        if one.name == ENGINE:
-            return self.engine.settings(node)
+        """Return what is set while a node is upgraded, beside what its drain sets."""
         return self.balancer.settings(node) if one.name == BALANCER else ()
+
+    def drains(
+        self, one: Upgradable, nodes: Sequence[str], accepted: Collection[str], done: Callable[[str], bool]
+    ) -> dict[str, DrainPart]:
+        """Return node to its drain, of those that must be empty while they are upgraded.
+
+        Args:
+            one: the component.
+            nodes: its nodes that are not upgraded yet.
+            accepted: ids of refusals that the user accepts.
+            done: whether a node is upgraded.
+        """
+        return self.engine.drains(nodes, accepted, done) if one.name == ENGINE else {}
 
     def refusals(self, one: Upgradable, nodes: Sequence[str]) -> list[Finding]:
         """Return what else forbids the upgrade of a component on nodes, beside versions and troubles."""

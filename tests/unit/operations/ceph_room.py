@@ -4,12 +4,15 @@ from dataclasses import dataclass, field
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
+from avadm.cluster.kinds import Cordon
 from avadm.cluster.settings import Settings
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.operations import run as framework
 from avadm.operations import upgrade as module
 from avadm.operations import upgrade_ceph
 from avadm.operations.ceph_nodes import CephFacts, CephNodes
+from avadm.operations.drain import DrainPart
+from avadm.operations.model import Step
 from avadm.site.load import load
 from avadm.state.site_state import PhaseState, SiteState
 from tests.unit.fakes.clock import Clock
@@ -212,12 +215,17 @@ class Nodes(CephNodes):
     def mount_trouble(self, node):
         return self.room.unmounted.get(node, "")
 
-    def undrainable(self, nodes):
-        return [self.room.pods[n] for n in nodes if n in self.room.pods]
+    def drains(self, nodes, done):
+        return {n: self._drain(n, done) for n in nodes}
 
-    def drain(self, node, tell):
-        assert node in self.room.cordoned, "cordoned first"
-        self.room.note("drain", node)
+    def _drain(self, node, done):
+        def act(tell):
+            assert node in self.room.cordoned, "cordoned first"
+            self.room.note("drain", node)
+
+        held = (Cordon(node),)
+        step = Step(f"evict the pods of {node}", act, (node,), lambda: done(node), held)
+        return DrainPart([step], held, [self.room.pods[node]] if node in self.room.pods else ())
 
     def collations(self, node):
         return self.room.sorts

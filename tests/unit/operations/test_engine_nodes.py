@@ -10,6 +10,8 @@ from avadm.errors import AvadmError
 from avadm.operations.engine_nodes import EngineNodes
 from avadm.remote.fleet import Result
 from tests.unit.fakes import sites
+from tests.unit.operations.bench import bench_of
+from tests.unit.operations.running_site import nodes
 
 
 def pod(name, ready="True", phase="Running", **metadata):
@@ -42,7 +44,7 @@ class Nodes:
 
 
 @pytest.fixture
-def bench(monkeypatch):
+def bench():
     fleet = Nodes()
     nodes = [
         sites.node("m1", 1, "master", "etcd"),
@@ -51,14 +53,7 @@ def bench(monkeypatch):
     ]
     file = type("File", (), {"site": sites.site(*nodes, sites.node("s1", 4, "osd"))})()
     file.profile = type("Profile", (), {"python": "/usr/bin/python3"})()
-    monkeypatch.setattr("avadm.operations.engine_nodes.draining.plan", lambda *a, **k: None)
     return fleet, EngineNodes(Cluster(file, fleet, None))
-
-
-def test_no_new_pods_come_to_a_node_of_kubernetes_meanwhile(bench):
-    _, engine = bench
-    assert engine.settings("w1") == (Cordon("w1"),)
-    assert engine.settings("s1") == ()
 
 
 def test_all_are_well_where_all_nodes_are_ready(bench):
@@ -100,13 +95,20 @@ def test_a_kubelet_that_could_start_nothing_afterwards_is_refused(bench):
     assert found == [("docker-kubelet", "m1"), ("docker-kubelet", "w2")]
 
 
-def test_pods_that_a_drain_would_lose_are_refused_in_the_same_pass(bench, monkeypatch):
-    fleet, engine = bench
-    fleet.without = {"w2"}
+def test_nodes_of_kubernetes_alone_are_drained_each_by_itself(tmp_path, monkeypatch):
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
+    bench = bench_of(tmp_path, *nodes())
+    bench.fleet.refused = {"comp2": {"local-data": ["shop/b"]}}
+    found = EngineNodes(bench.cluster()).drains(["stor1", "comp1", "comp2"], (), lambda node: node == "comp1")
+    assert {n: part.settings for n, part in found.items()} == {n: (Cordon(n),) for n in ("comp1", "comp2")}
+    assert [f.check for part in found.values() for f in part.refusals] == ["pods-local-data"]
+    assert [step.done() for step in found["comp1"].steps] == [True, True]
+    assert not found["comp2"].steps[-1].done()
 
-    def refuse(*given, **more):
-        raise AvadmError.of("drain-refused", host="w1", found="shop/a", remedy="look")
 
-    monkeypatch.setattr("avadm.operations.engine_nodes.draining.plan", refuse)
-    assert [f.check for f in engine.refusals(["w1", "w2"])] == ["docker-kubelet", "drain-refused"]
-    assert engine.refusals(["s1"]) == []
+def test_masters_that_do_not_answer_forbid_the_drain(tmp_path, monkeypatch):
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
+    bench = bench_of(tmp_path, *nodes())
+    bench.fleet.dead = {"mast1", "mast2", "mast3"}
+    found = EngineNodes(bench.cluster()).drains(["comp1", "comp2"], (), lambda node: False)
+    assert found["comp1"].refusals and not any(part.steps for part in found.values())

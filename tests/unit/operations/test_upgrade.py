@@ -13,6 +13,7 @@ from avadm.errors import AvadmError
 from avadm.operations import run as framework
 from avadm.operations import site_change
 from avadm.operations import upgrade as module
+from avadm.operations.drain import DrainPart
 from avadm.operations.model import Interruption, Step
 from avadm.operations.upgrade_model import Part
 from avadm.site import profile as profiles
@@ -106,7 +107,7 @@ class Room:
         }
         self.etcd, self.sick, self.brought, self.lines = Etcd(self), {}, [], []
         self.fails, self.unwell_after, self.killed_at = set(), {}, ""
-        self.moves, self.prepared, self.refused, self.cordons = [], [], [], False
+        self.moves, self.prepared, self.refused, self.drained, self.kept = [], [], [], False, ""
 
     def of(self, one):
         return [n for n in self.site_file.site.nodes if one.duty in duties(self.site_file.site, n)]
@@ -115,9 +116,7 @@ class Room:
         return {n.name: self.versions[n.name, program] for n in nodes}
 
     def installed(self, nodes, packages):
-        found = {
-            n.name: {p: self.versions.get((n.name, PROGRAM.get(p, p))) for p in packages} for n in nodes
-        }
+        found = {n.name: {p: self.versions.get((n.name, PROGRAM.get(p, p))) for p in packages} for n in nodes}
         return {node: {p: v for p, v in of.items() if v} for node, of in found.items()}
 
     def settled(self, one, node):
@@ -133,7 +132,18 @@ class Room:
             self.etcd.hand_over(node)
 
     def settings(self, one, node):
-        return (Cordon(node),) if self.cordons and one.name == "docker" else ()
+        return ()
+
+    def drains(self, one, nodes, accepted, done):
+        if not self.drained or one.name != "docker":
+            return {}
+        return {n: self._drain(n, done) for n in nodes}
+
+    def _drain(self, node, done):
+        held = (Cordon(node),)
+        step = Step(f"evict the pods of {node}", print, (node,), lambda: done(node), held)
+        against = [finding("pods-local-data", host=node)] if node == self.kept else []
+        return DrainPart([step], held, against)
 
     def refusals(self, one, nodes):
         return self.refused
@@ -230,7 +240,9 @@ def test_without_names_all_that_differ_are_upgraded(room):
     room.run()
     room.reload()
     assert room.site_file.site.profile == NEWER
-    assert {name for name, _, _ in room.brought} == set(UPGRADES) - {"haproxy", "ceph"}, "the profiles have one of these"
+    assert {name for name, _, _ in room.brought} == set(UPGRADES) - {"haproxy", "ceph"}, (
+        "the profiles have one of these"
+    )
 
 
 def test_a_second_run_changes_nothing(room):
@@ -488,10 +500,11 @@ def test_a_program_that_is_older_on_one_node_alone_is_refused(room):
 
 
 def test_docker_may_cross_releases_and_takes_no_pods_meanwhile(room):
-    room.cordons = True
+    room.drained = True
     plan = room.plan("docker")
     steps = [s for s in plan.steps if s.name.startswith("upgrade")]
     assert plan.refusals == [] and len(steps) == 5
+    assert [s.name[:5] for s in plan.steps[:4]] == ["evict", "upgra"] * 2
     assert [s.settings for s in steps] == [(Cordon(n),) for n in ("m1", "m2", "m3", "w1", "w2")]
     assert "w1: docker.io 20.10.24+dfsg1 → 26.1.*" in plan.packages
 
@@ -499,6 +512,20 @@ def test_docker_may_cross_releases_and_takes_no_pods_meanwhile(room):
 def test_a_node_that_cannot_be_drained_is_refused(room):
     room.refused = [finding("docker-kubelet", host="w1")]
     assert room.codes("docker") == ["docker-kubelet"]
+
+
+def test_pods_that_a_drain_would_lose_are_refused_and_may_be_accepted(room):
+    room.drained, room.kept = True, "w2"
+    plan = room.plan("docker")
+    assert [(f.check, f.host) for f in plan.refusals] == [("pods-local-data", "w2")]
+    assert "pods-local-data" in plan.acceptable
+
+
+def test_a_node_whose_engine_is_new_is_not_drained_again(room):
+    room.drained = True
+    room.versions["m1", "docker"] = "26.1.5"
+    steps = [s.name for s in room.plan("docker").steps]
+    assert "evict the pods of m2" in steps and "evict the pods of m1" not in steps
 
 
 def test_a_security_update_of_haproxy_is_told_apart_by_its_revision(room, ours):
