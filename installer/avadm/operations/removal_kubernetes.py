@@ -11,8 +11,7 @@ from avadm.catalogue import finding
 from avadm.findings import Finding
 from avadm.kube.drain import REFUSAL_IDS, Allowed, drain
 from avadm.operations.model import Interruption, Step, Tell
-from avadm.operations.removal_ceph import STOP
-from avadm.operations.removal_model import Leaving, Part
+from avadm.operations.removal_model import STOP, Leaving, Part
 
 AFFINITY = "volume.alpha.kubernetes.io/node-affinity"
 HOSTNAME = "kubernetes.io/hostname"
@@ -24,7 +23,11 @@ DRAIN_S = 1800.0
 
 def part(leaving: Leaving) -> Part:
     """Plan it; AvadmError where no master can be asked."""
-    if "worker" not in leaving.roles or not leaving.cluster.site.with_role("master"):
+    kubelet = {"master", "worker"}
+    if not kubelet & leaving.roles or not leaving.cluster.asked("master"):
+        return Part()
+    if kubelet & leaving.stays and "worker" not in leaving.roles:
+        # A worker that is no master any more keeps its pods.
         return Part()
     cluster, name = leaving.cluster, leaving.name
     local = _local_volumes(leaving)
@@ -37,7 +40,11 @@ def part(leaving: Leaving) -> Part:
         refusals += _pods(leaving, looked["refused"], set(looked.get("runs", ())))
         if looked["going"]:
             interrupts.append(Interruption("its pods end there and start elsewhere", None))
-    return Part(list(_steps(leaving, local)), refusals, interrupts)
+    steps = list(_steps(leaving, local))
+    if kubelet & leaving.stays:
+        # A master has a kubelet as well: only pods leave.
+        return Part(steps[:1] if not leaving.dead else [], refusals, interrupts)
+    return Part(steps, refusals, interrupts)
 
 
 def _steps(leaving: Leaving, local: list[str]) -> Iterator[Step]:
