@@ -79,6 +79,7 @@ class Adding:
 
     @property
     def name(self) -> str:
+        """The node's name."""
         return str(self.entry["name"])
 
     def let_in(self, how: LetIn) -> None:

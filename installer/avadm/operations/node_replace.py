@@ -1,4 +1,4 @@
-"""Replacing a node of a running site, by another one or by the same one reinstalled: what removal and addition do, in one operation.
+"""Replacing a node of a running site by another one, or by the same one reinstalled: removal and addition in one operation.
 
 By another one: what may not be there twice (monitor, member of etcd, control plane, Prometheus) leaves first, so that each of
 these loses one member once; then the new node comes with all roles, and only when the cluster could do without the former one
@@ -47,6 +47,8 @@ CURED = frozenset({"last-of-role", "copies-few", "space-short"})
 """Refusals of a removal that the new node answers; asked again when it serves."""
 READY_S = 1800.0
 """Seconds without progress until the new node has what it needs to take over: a copy of the database, its OSDs."""
+LOOK_S = 15.0
+"""Seconds between two looks, each of which asks all that the plan of a removal asks."""
 RECOVERY_S = 1800.0
 BLANK = "! test -e /var/lib/avadm/founded"
 """Whether a node that answers was reinstalled: nothing that was bootstrapped there is known to it."""
@@ -350,7 +352,7 @@ class _Replacing(_Planned):
             Step(
                 f"await that {wanted.new} can do without {wanted.name}",
                 lambda tell: None,
-                gate=Gate(f"nothing speaks against the removal of {wanted.name}", self.look, READY_S),
+                gate=Gate(f"nothing speaks against the removal of {wanted.name}", self.look, READY_S, LOOK_S),
                 then=self.again,
             ),
         ]
@@ -421,7 +423,7 @@ class _Reinstalled(_Planned):
         renewed = RENEWED & set(node.roles)
         # Nothing on it is asked to stop: it knows nothing of what it was.
         leaving = Leaving(cluster, node, renewed, False, True, self.accepted)
-        parts = [one for one in node_remove.parts_of(leaving)] if renewed else []
+        parts = node_remove.parts_of(leaving) if renewed else []
         steps = [
             Step(
                 f"bootstrap {node.name}: its new host key, the controller's key, root, python",

@@ -89,7 +89,8 @@ def part(leaving: Leaving) -> Part:
     names = " -o ".join(f"-name {shlex.quote(name)}" for name in SECRETS)
     copies = shlex.quote(f"{FOLDER}/{leaving.cluster.site.name}")
     # The copies of the site's state go with the lock's folder; no later run asks this node.
-    erase = f"find {' '.join(FOLDERS)} -xdev -type f \\( {names} \\) -delete 2>/dev/null; rm -f {' '.join(FILES)}; rm -rf {copies}"
+    files = " ".join(FILES)
+    erase = f"find {' '.join(FOLDERS)} -xdev -type f \\( {names} \\) -delete 2>/dev/null; rm -f {files}; rm -rf {copies}"
 
     def act(tell: object) -> None:
         if leaving.cluster.replica is not None:

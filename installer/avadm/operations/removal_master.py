@@ -22,6 +22,7 @@ UNITS = (
     "avadm-admission",
 )
 """In the order in which they are stopped: those that work by the API before it."""
+KUBECTL = ("timeout", "20", "kubectl", "--kubeconfig", "/root/.kube/config", "--request-timeout=10s")
 PKI = "/etc/kubernetes/pki"
 SECRETS = (
     "/root/.kube/config",
@@ -88,10 +89,7 @@ def _kubelets(leaving: Leaving) -> tuple[str, ...]:
 def api_answers(cluster: Cluster, names: Collection[str]) -> list[str]:
     """Return the masters of these whose own API server answers."""
     # Root's own kubeconfig there asks that node's server alone.
-    command = shlex.join(
-        ["timeout", "20", "kubectl", "--kubeconfig", "/root/.kube/config", "--request-timeout=10s"]
-        + ["get", "--raw", "/healthz"]
-    )
+    command = shlex.join([*KUBECTL, "get", "--raw", "/healthz"])
     done = cluster.fleet.map(dict.fromkeys(names, command), timeout=30.0) if names else {}
     return sorted(name for name, one in done.items() if one.ok and one.stdout.strip() == "ok")
 

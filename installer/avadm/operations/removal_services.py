@@ -37,7 +37,8 @@ class Service:
         erased: files with secrets that a node without the role may not keep.
         address: the instance of keepalived; "" where it has no virtual address.
         ahead: phases that take the node out of what others ask, before it is stopped.
-        health: given the site and a node's address, the command that asks what it serves there; None where `UpgradeNodes` asks it.
+        health: given the site and a node's address, the command that asks what it serves there; None where
+            `UpgradeNodes` asks it.
         data: what is on the node's own disk alone; given the node, "" where nothing is.
         lost: code of the finding about these data.
         pause: what users notice, and seconds of that.

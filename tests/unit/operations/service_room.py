@@ -43,7 +43,7 @@ class Services(Room):
         self.etcd_down, self.learners, self.leads = set(), set(), "mast1"
         self.apis, self.endpoints = set(MASTERS), set(MASTERS)
         self.patroni = {"comp1": "Leader", "comp2": "Sync Standby", "comp3": "Replica"}
-        self.patroni_down, self.not_serving, self.mesh_why = set(), set(), ""
+        self.patroni_down, self.not_serving, self.mesh_why, self.mesh = set(), set(), "", 1
         self.brought = []
 
     def bring(self, site_file, phases, nodes, tell):
@@ -55,7 +55,7 @@ class Services(Room):
         if node in self.silent:
             return answer(node, command, rc=255, error="no route")
         if stdin is not None and called(stdin) == "monitoring.ask":
-            found = {"why": self.mesh_why, "members": 1 if given(stdin).get("mesh") else None}
+            found = {"why": self.mesh_why, "members": self.mesh if given(stdin).get("mesh") else None}
             return answer(node, command, json.dumps(found))
         for start, method in (
             ("avadm-etcd ctl ", self.etcdctl),

@@ -226,7 +226,7 @@ def test_the_last_node_of_the_database_is_refused(site, room):
     site.change(
         "[client, worker, database, ingress, prometheus, alertmanager]",
         "[client, worker, ingress, prometheus, alertmanager]",
-    )  # noqa: E501
+    )
     site.change(", vip: 10.9.0.252", "")
     assert "last-of-role" in site.refusals("comp3", "database")
 
@@ -315,7 +315,7 @@ def test_the_first_node_of_every_role_leaves_wherever_it_was_killed(site, room, 
         site.change(
             "ingress, prometheus, alertmanager]}\n  - {name: comp2",
             "ingress, alertmanager]}\n  - {name: comp2",
-        )  # noqa: E501
+        )
         site.change("NEW", "prometheus")
         words, accepted = ("comp1",), ()
     else:
