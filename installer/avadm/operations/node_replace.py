@@ -217,7 +217,7 @@ class _Replacing(_Planned):
     """By another node."""
 
     def operation(self) -> Operation:
-        """Return the plan; what is done already is told by the site file."""
+        """Return the plan; the site file has what is done already."""
         wanted = self.wanted
         old, new = self.node(wanted.name), self.node(wanted.new)
         if old is None and new is not None and self.begun is not None:
