@@ -50,8 +50,9 @@ READY_S = 1800.0
 LOOK_S = 15.0
 """Seconds between two looks, each of which asks all that the plan of a removal asks."""
 RECOVERY_S = 1800.0
-BLANK = "! test -e /var/lib/avadm/founded"
-"""Whether a node that answers was reinstalled: nothing that was bootstrapped there is known to it."""
+BLANK = "! test -e /etc/avadm && ! test -e /var/lib/avadm/founded"
+"""Whether a node that answers was reinstalled: it has no configuration of ours, and no mark of what was bootstrapped there. The
+site's lock may have made /var/lib/avadm by then."""
 
 
 class Follow(Protocol):
@@ -410,7 +411,7 @@ class _Reinstalled(_Planned):
         bad = list(self.unsupported(node))
         if wanted.address or wanted.storage_address:
             bad.append(
-                finding("replace-address", "--address", wanted.address, "--name NEW with it", name=node.name)
+                finding("replace-address", "--address", wanted.address, "--name NEW with it", host=node.name)
             )
         if self.begun is None:
             bad += self.not_reinstalled(node)

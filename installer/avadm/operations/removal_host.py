@@ -21,6 +21,7 @@ UNITS = (
     "nvidia-persistenced",
     "avadm-pod-targets",
     "avadm-log-watch.timer",
+    "avadm-log-store",
     "avadm-log-shipper",
     "avadm-localnet",
     "docker.socket",
@@ -28,6 +29,8 @@ UNITS = (
     "avadm-balancer",
     "avadm-cephfs",
     "prometheus-node-exporter",
+    "keepalived",
+    "haproxy",
 )
 """What a node with roles that can be removed runs beside the programs of its roles; mounts after those who use them. Its clock
 and its packet filter stay."""
