@@ -344,6 +344,10 @@ CATALOGUE: dict[str, FindingType] = {
         "If that is wanted, add `--over-living {name}`; the present data are kept aside on each node.",
     ),
     "database-name": FindingType("This name is taken.", "Choose another name."),
+    "database-not-in-sync": FindingType(
+        "No other member of PostgreSQL has all that was acknowledged.",
+        "See `patronictl -c /etc/patroni/config.yml list`; wait until a standby is in sync.",
+    ),
     "default-class-empty": FindingType(
         "Claims would get volumes of the class {storage_class}, which the site has not.",
         "Choose another class, or add that.",
@@ -509,6 +513,10 @@ CATALOGUE: dict[str, FindingType] = {
     "etcd-quorum": FindingType(
         "etcd would lose its quorum, and Kubernetes would stop.",
         "Take fewer members at a time, or bring those back that do not answer.",
+    ),
+    "etcd-quorum-lost": FindingType(
+        "The members of etcd that are left could not continue without this one.",
+        "Have them all answer first: see `journalctl -u etcd` there and `avadm doctor --only etcd`.",
     ),
     "existing-key": FindingType("{file} is {fault}"),
     "file-exists": FindingType(
@@ -757,6 +765,14 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "load-balancer-taken": FindingType(
         "An address of this range is somebody else's.", "Choose another range."
+    ),
+    "local-images": FindingType(
+        "Images that users pushed are on this node's disk alone.",
+        "Copy them to another registry first, or accept that they are lost.",
+    ),
+    "local-logs": FindingType(
+        "The lines of logs are on this node's disk alone.",
+        "Name a second node in components.logs.stores, apply, and remove this one when its days have passed.",
     ),
     "local-volumes": FindingType(
         "These volumes have their data on this node alone; they would be lost.",
@@ -1010,6 +1026,10 @@ CATALOGUE: dict[str, FindingType] = {
         "The site has this node already.",
         "Choose another name or address; `avadm node remove` removes the old one.",
     ),
+    "node-not-reinstalled": FindingType(
+        "The node was not reinstalled: what it had bootstrapped is still there.",
+        "Reinstall {name} first, or replace it by another machine with --name and --address.",
+    ),
     "node-script": FindingType(
         "A command on the node failed.",
         "See `journalctl -e` there; then run the same command again. If the node is lost for good: --dead.",
@@ -1136,6 +1156,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Let ICMP through between nodes: without it the kernel too cannot find out what size passes.",
         severity=_WARNING,
         check="path-mtu",
+    ),
+    "patroni-command": FindingType(
+        "`patronictl {words}` failed.",
+        "See `journalctl -u patroni -e` there and `avadm doctor --only database,etcd`.",
     ),
     "people-default-group": FindingType(
         "{name} is not in the group that runs are to be charged to.",
@@ -1308,6 +1332,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Add the role client.",
         check="registry-storage",
     ),
+    "replace-address": FindingType(
+        "A node that keeps its name keeps its addresses.",
+        "Leave the option out, or give the new machine another name with --name.",
+    ),
     "replace-degraded": FindingType(
         "The OSD is down, and what it held has one copy fewer until that is copied elsewhere.",
         "Wait: ceph copies it ten minutes after an OSD went down. `{command}` does so at once, and waits. Without that it is "
@@ -1414,8 +1442,8 @@ CATALOGUE: dict[str, FindingType] = {
         check="role-missing",
     ),
     "role-not-supported": FindingType(
-        "Removing a node's role {role} is not built yet.",
-        "Move the role to another node by hand first; docs/how-to/add-and-remove-nodes.md says how.",
+        "Removing a node's role {role} is not supported.",
+        "docs/how-to/add-and-remove-nodes.md names the roles and what to do about the others.",
     ),
     "role-unused": FindingType(
         "There is the role {role} but no cache.",

@@ -32,6 +32,7 @@ def node() -> None:
 
 node.add_command(node_members.add)
 node.add_command(node_members.remove)
+node.add_command(node_members.replace)
 
 
 @node.command()

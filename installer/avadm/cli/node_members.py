@@ -1,4 +1,4 @@
-"""`avadm node add` and `avadm node remove`: a node joins a running site, or leaves it."""
+"""`avadm node add`, `node remove` and `node replace`: a node joins a running site, leaves it, or another takes its place."""
 
 from __future__ import annotations
 
@@ -135,3 +135,78 @@ def add(
         return node_add.build(cluster, entry, serials, device_class, let_in)
 
     return operate(app, build, accepted=accepted, done=f"{name} is added.", **options)
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--name", "new", default="", metavar="NEW", help="The new node's name [default: the same, reinstalled]."
+)
+@click.option("--address", default="", help="The new node's address on the management network.")
+@click.option("--storage-address", default="", help="Its address on the storage network, where there is one.")
+@click.option("--serial", "serials", multiple=True, metavar="DISK", help="A disk for an OSD; repeatable.")
+@click.option(
+    "--device-class",
+    type=click.Choice(["ssd", "hdd", "nvme"]),
+    help="CRUSH device class of these disks, where the kernel is wrong.",
+)
+@click.option("--dead", is_flag=True, help="The former node does not answer and never will.")
+@click.option(
+    "--host-key",
+    default="",
+    metavar="KEY",
+    help='The new public ssh host key, "TYPE BASE64", pinned without asking.',
+)
+@click.option("--accept-host-keys", is_flag=True, help="Pin the new host key without asking.")
+@password_file
+@existing_key
+@operation_options
+@pass_app
+def replace(
+    app: App,
+    /,
+    name: str,
+    new: str,
+    address: str,
+    storage_address: str,
+    serials: tuple[str, ...],
+    device_class: str | None,
+    dead: bool,
+    host_key: str,
+    accept_host_keys: bool,
+    password_file: Path | None,
+    existing: tuple[Path, ...],
+    accepted: tuple[str, ...],
+    **options: Any,
+) -> int:
+    """Replace a node by another one, or by the same one reinstalled.
+
+    With --name NEW --address A the new node gets all roles of the former one, which is then removed. Without --name the
+    machine was reinstalled: it keeps its place in ceph, its monitor and its member of etcd are new ones. The same
+    command continues.
+    """
+    from avadm.cli.bootstrap import bootstrap_task
+    from avadm.operations import node_add, node_replace
+
+    if new not in ("", name) and not address:
+        raise click.UsageError("--name NEW needs --address A.")
+    wanted = node_replace.Replacement(
+        name, new, address, storage_address, serials, device_class, host_key, dead
+    )
+
+    def let_in(site_file: SiteFile) -> None:
+        node_add.bootstrap(
+            bootstrap_task(
+                site_file,
+                [site_file.site.node(new or name)],
+                accept_host_keys=accept_host_keys,
+                password_file=password_file,
+                existing=existing,
+            )
+        )
+
+    def build(cluster: Cluster) -> Operation:
+        return node_replace.build(cluster, wanted, let_in, accepted)
+
+    done = f"{name} is replaced" + (f" by {new}." if not wanted.same else ".")
+    return operate(app, build, accepted=accepted, done=done, **options)

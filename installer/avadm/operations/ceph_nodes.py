@@ -15,11 +15,11 @@ from avadm.disks.nodes import ask
 from avadm.engine.request import Request
 from avadm.engine.session import schedule
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
-from avadm.operations.drain import DrainPart, each
+from avadm.operations.drain import DRAIN, DrainPart, each
 from avadm.operations.follow import pending
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
-from avadm.operations.upgrade_model import DRAIN, Asked, numbers
+from avadm.operations.upgrade_model import Asked, numbers
 from avadm.operations.upgrade_nodes import UpgradeNodes
 from avadm.site.model import Node
 from avadm.site.profile import plain

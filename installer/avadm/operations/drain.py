@@ -57,6 +57,10 @@ class DrainOptions:
         return words + (["--as", self.administrator] if self.administrator else [])
 
 
+DRAIN = DrainOptions(timeout=1800.0)
+"""How other operations drain nodes where the user does not choose."""
+
+
 @dataclass(frozen=True, slots=True)
 class DrainPart:
     """A drain as part of an operation.

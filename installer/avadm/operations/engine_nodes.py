@@ -12,8 +12,7 @@ from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
-from avadm.operations.drain import DrainPart, each
-from avadm.operations.upgrade_model import DRAIN
+from avadm.operations.drain import DRAIN, DrainPart, each
 from avadm.remote import access
 from avadm.site.placement import kube_nodes
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
-from avadm.errors import AvadmError
+from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 
 CODE = "etcd-command"
@@ -21,6 +21,21 @@ KEPT = 3
 SKEW_S = 300.0
 """Seconds by which a node's clock may be behind the controller's."""
 SNAPSHOT_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as etcd itself lists it.
+
+    Attributes:
+        id: its id, as etcdctl takes it.
+        node: the node that has its address; its own name where no node of the site has.
+        learner: whether it does not vote yet.
+    """
+
+    id: str
+    node: str
+    learner: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +50,41 @@ class EtcdMembers:
 
     @property
     def names(self) -> list[str]:
-        """The nodes that are to be members."""
-        return [n.name for n in self.cluster.site.with_role("etcd")]
+        """The nodes that are to be members and may be asked."""
+        return self.cluster.asked("etcd")
+
+    def members(self) -> list[Member]:
+        """Return all members that etcd knows, also those that the site file does not name; AvadmError where none answers."""
+        words = "member list"
+        text = self.cluster.first(self.names, f"avadm-etcd ctl {words} -w json", CODE, words)
+        address = {f"//{n.address}:": n.name for n in self.cluster.site.nodes}
+        try:
+            found = next(json.loads(line) for line in text.split("\n") if line.startswith("{"))
+            return [
+                Member(
+                    format(int(one["ID"]), "x"),
+                    next(
+                        (name for part, name in address.items() if part in str(one["peerURLs"])),
+                        str(one.get("name", "")),
+                    ),
+                    bool(one.get("isLearner")),
+                )
+                for one in found["members"]
+            ]
+        except (*DAMAGE, StopIteration) as error:
+            reply = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
+            raise AvadmError.of(CODE, found=reply, words=words) from error
+
+    def remove(self, node: str) -> None:
+        """Take a node's member out of the cluster by its id; one that is no member counts as done."""
+        for one in self.members():
+            if one.node == node:
+                self.cluster.first(
+                    [n for n in self.names if n != node],
+                    f"avadm-etcd ctl member remove {one.id}",
+                    CODE,
+                    "member remove",
+                )
 
     def _all(self, words: str) -> list[dict[str, Any]]:
         """Return what a command reports of the members that answer; etcdctl fails where one does not."""
@@ -53,7 +101,7 @@ class EtcdMembers:
         return []
 
     def _by_node(self, found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        address = {f"//{n.address}:": n.name for n in self.cluster.site.with_role("etcd")}
+        address = {f"//{n.address}:": n.name for n in self.cluster.site.nodes}
         return {
             name: one for one in found for part, name in address.items() if part in str(one.get("Endpoint"))
         }

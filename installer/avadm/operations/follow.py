@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from avadm.cluster.connection import Cluster
 from avadm.drift.detection import by_state
@@ -11,6 +13,7 @@ from avadm.engine.session import schedule
 from avadm.inventory.desired import Desired, Keyring
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
+from avadm.plan.graph import make_plan, select
 from avadm.site.load import SiteFile
 
 
@@ -48,17 +51,51 @@ def pending(cluster: Cluster, site_file: SiteFile) -> Pending:
     )
 
 
-def follow(cluster: Cluster, site_file: SiteFile, tell: Tell) -> None:
+def follow(
+    cluster: Cluster,
+    site_file: SiteFile,
+    tell: Tell,
+    without: Collection[str] = (),
+    own: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
     """Run all phases whose inputs a changed site file changed, on the nodes on which they did, as `avadm apply` does.
 
     Args:
         cluster: the site as it was opened; its records are kept on.
         site_file: the changed site file.
         tell: shows one line.
+        without: nodes that are not touched: they are dead.
+        own: node to variables of its own: these nodes alone are done then, whatever is known of them.
 
     Raises:
         AvadmError: a phase failed (exit 1), or could not begin.
         KeyboardInterrupt: it was stopped.
     """
-    steps = schedule(site_file.site, cluster.state, ())
-    run_phases(cluster, site_file, steps, Request("avadm apply"), tell, code="follow-failed")
+    names = own or [n.name for n in site_file.site.nodes if n.name not in without]
+    limit = list(names) if own or without else []
+    steps = schedule(site_file.site, cluster.state, (), limit)
+    request = Request("avadm apply", limit=limit, own=own or {})
+    run_phases(cluster, site_file, steps, request, tell, code="follow-failed")
+
+
+def bring(
+    cluster: Cluster, site_file: SiteFile, phases: Sequence[str], nodes: Sequence[str], tell: Tell
+) -> None:
+    """Run some phases on some nodes with a site file that is not written yet; those that have none of them are left out.
+
+    Args:
+        cluster: the site as it was opened; its records are kept on.
+        site_file: the site file as it will be.
+        phases: names of phases.
+        nodes: names of the nodes that may be touched.
+        tell: shows one line.
+
+    Raises:
+        AvadmError: a phase failed (exit 1), or could not begin.
+        KeyboardInterrupt: it was stopped.
+    """
+    due = [one.name for one in select(phases) if set(one.hosts(site_file.site)) & set(nodes)]
+    if due:
+        known = [n.name for n in site_file.site.nodes if n.name in nodes]
+        steps = make_plan(site_file.site, due, limit=known)
+        run_phases(cluster, site_file, steps, Request("avadm apply", due, known), tell, code="follow-failed")

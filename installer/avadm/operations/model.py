@@ -60,6 +60,8 @@ class Step:
         settings: what is set while it runs; consecutive steps share what both have.
         gate: what must be true after it.
         undo: takes back what a failed step has changed, its gate's failure included; a stopped one is continued instead.
+        then: plans all steps after it again once it is done, from what the cluster reports then; they take the place of those
+            that the plan showed.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Step:
     settings: tuple[Setting, ...] = ()
     gate: Gate | None = None
     undo: Callable[[Tell], None] | None = None
+    then: Callable[[], Sequence[Step]] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it JSON-ready."""

@@ -58,7 +58,7 @@ def bootstrap(task: BootstrapTask) -> None:
 
 
 @dataclass(slots=True)
-class _Adding:
+class Adding:
     """One addition.
 
     Attributes:
@@ -79,6 +79,7 @@ class _Adding:
 
     @property
     def name(self) -> str:
+        """The node's name."""
         return str(self.entry["name"])
 
     def let_in(self, how: LetIn) -> None:
@@ -87,6 +88,10 @@ class _Adding:
         for one in self.cluster.state.begun():
             if one.verb == VERB and shlex.split(one.command)[3] == self.name and one.command != line:
                 self.cluster.state.drop_operation(one.command, {})
+        self.reach(how)
+
+    def reach(self, how: LetIn) -> None:
+        """Bootstrap the node, and be able to reach it from now on."""
         how(self.coming)
         self.cluster.fleet.join(targets(self.coming, [self.name]))
 
@@ -163,10 +168,10 @@ def build(
         bad.append(finding("node-known", "NAME", found, "another name and address"))
     elif not known:
         coming, wrong = edit.considered(path, edit.changed(read_text(path), edit.adding(entry)))
-        bad += [*wrong, *_disk_refusals(entry, serials)]
+        bad += [*wrong, *disk_refusals(entry, serials)]
     if coming is None or bad:
         return Operation(VERB, line, (), refusals=bad)
-    adding = _Adding(cluster, entry, serials, device_class, coming)
+    adding = Adding(cluster, entry, serials, device_class, coming)
     steps = [
         Step(
             "bootstrap: host key, the controller's key, root, python",
@@ -192,7 +197,7 @@ def build(
     return Operation(VERB, line, steps, interrupts=notes)
 
 
-def _disk_refusals(entry: Mapping[str, Any], serials: Sequence[str]) -> list[Finding]:
+def disk_refusals(entry: Mapping[str, Any], serials: Sequence[str]) -> list[Finding]:
     """Return what is wrong with the disks by their names alone."""
     if serials and "osd" not in entry["roles"]:
         return [

@@ -6,31 +6,42 @@ can be asked for; what is left after that needs its name alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.components.catalog import PHASES
 from avadm.findings import Finding
-from avadm.operations import drain, removal_ceph, removal_host, removal_kubernetes, removal_records
-from avadm.operations.follow import follow
+from avadm.operations import (
+    drain,
+    removal_ceph,
+    removal_database,
+    removal_etcd,
+    removal_host,
+    removal_kubernetes,
+    removal_master,
+    removal_records,
+    removal_services,
+)
+from avadm.operations.follow import bring, follow
 from avadm.operations.model import Operation, Tell
-from avadm.operations.removal_model import Leaving
+from avadm.operations.removal_model import Bring, Leaving, Part
 from avadm.operations.removal_records import Follow
 from avadm.site.load import SiteFile
-from avadm.site.model import Node
+from avadm.site.model import Node, Site
+from avadm.site.placement import log_stores
 from avadm.state.operations import OperationRecord
 
 VERB = "node remove"
-SINGLY = frozenset({"worker", "osd", "mds", "rgw", "mgr", "mon", "alluxio_worker"})
+SINGLY = frozenset(
+    {"worker", "osd", "mds", "rgw", "mgr", "mon", "etcd", "master", "database", "alluxio_worker"}
+    | {one.role for one in removal_services.SERVICES}
+)
 """Roles that can be taken from a node that stays."""
 SUPPORTED = SINGLY | {"client", "gpu", "alluxio_client"}
 """Roles of nodes that can be removed as a whole."""
-ACCEPTABLE = frozenset({"local-volumes", "space-short"}) | drain.ACCEPTABLE
-
-DRAIN = drain.DrainOptions(timeout=1800.0)
-"""How a worker is drained where the user does not choose."""
+ACCEPTABLE = frozenset({"local-images", "local-volumes", "space-short"}) | drain.ACCEPTABLE
 
 
 def command(name: str, role: str = "", dead: bool = False, accepted: Collection[str] = ()) -> str:
@@ -47,6 +58,7 @@ def build(
     dead: bool = False,
     accepted: Collection[str] = (),
     follow: Follow | None = None,
+    bring: Bring | None = None,
     options: drain.DrainOptions | None = None,
 ) -> Operation:
     """Plan a removal from what the cluster reports.
@@ -58,12 +70,13 @@ def build(
         dead: whether it does not answer and never will.
         accepted: ids of refusals that the user accepts.
         follow: runs what the changed site file asks for; `follow.follow` where None.
+        bring: runs phases with it before; `follow.bring` where None.
         options: how a worker is drained.
 
     Raises:
         AvadmError: ceph or Kubernetes cannot be asked.
     """
-    options = options or DRAIN
+    options = options or drain.DRAIN
     line = drain.continued(cluster.state, command(name, role, dead, accepted), options)
     node = next((n for n in cluster.site.nodes if n.name == name), None)
     # What leaves is not asked about the others: it may be dead, or half gone.
@@ -72,16 +85,27 @@ def build(
     begun = next((one for one in cluster.state.begun() if one.command == line), None)
     if node is None:
         return _end(cluster, name, begun, line, after)
+    roles = frozenset({role}) if role else duties(cluster.site, node)
     leaving = Leaving(
-        cluster, node, frozenset({role} if role else node.roles), not role, dead, frozenset(accepted), options
+        cluster,
+        node,
+        roles,
+        not role,
+        dead,
+        frozenset(accepted),
+        bring=bring or bringing(cluster),
+        drain=options,
     )
     if bad := _unfit(leaving, role, begun):
         return Operation(VERB, line, (), refusals=bad, acceptable=ACCEPTABLE)
-    parts = [removal_kubernetes.part(leaving), removal_ceph.part(leaving), removal_host.part(leaving)]
     coming, findings = removal_records.considered(leaving)
+    leaving = replace(leaving, coming=coming)
+    parts = parts_of(leaving)
     steps = [step for one in parts for step in one.steps]
     if coming is not None:
         steps += removal_records.steps(leaving, coming, after)
+    held = [one for part in parts for one in part.held]
+    steps = [replace(s, settings=(*s.settings, *(h for h in held if h not in s.settings))) for s in steps]
     return Operation(
         VERB,
         line,
@@ -92,6 +116,40 @@ def build(
         refusals=[*(bad for one in parts for bad in one.refusals), *findings],
         acceptable=ACCEPTABLE,
     )
+
+
+def duties(site: Site, node: Node) -> frozenset[str]:
+    """Return what leaves with a node: its roles, and the log store where it is one."""
+    stores = {removal_services.LOG_STORE} if node in log_stores(site) else set()
+    return frozenset({*node.roles, *stores})
+
+
+def parts_of(leaving: Leaving) -> list[Part]:
+    """Return the parts of a removal, in their order.
+
+    Pods and data go first. The control plane goes before etcd: an API server asks the member on its own node alone.
+    """
+    return [
+        one.part(leaving)
+        for one in (
+            removal_kubernetes,
+            removal_ceph,
+            removal_master,
+            removal_etcd,
+            removal_database,
+            removal_services,
+            removal_host,
+        )
+    ]
+
+
+def bringing(cluster: Cluster) -> Bring:
+    """Return what runs phases with a site file as it will be."""
+
+    def run(site_file: SiteFile, phases: Sequence[str], nodes: Sequence[str], tell: Tell) -> None:
+        bring(cluster, site_file, phases, nodes, tell)
+
+    return run
 
 
 def _following(cluster: Cluster) -> Follow:
@@ -117,9 +175,14 @@ def _unfit(leaving: Leaving, role: str, begun: OperationRecord | None) -> list[F
     """Return what speaks against a removal before the cluster is asked; all of one pass."""
     node, cluster = leaving.node, leaving.cluster
     found: list[Finding] = []
-    held: set[str] = set(node.roles)
-    if "mon" in leaving.roles and role and role not in held and removal_ceph.has_monitor(leaving):
-        # Moved: the site file has named another node, and this monitor is left over.
+    held: set[str] = set(duties(cluster.site, node))
+    left_over = {
+        "mon": removal_ceph.has_monitor,
+        "etcd": removal_etcd.has_member,
+        "master": removal_master.serves,
+    }
+    if role in left_over and role not in held and left_over[role](leaving):
+        # Moved: the site file has named another node, and this member is left over.
         held.add(role)
     if role and role not in held and begun is None:
         found.append(

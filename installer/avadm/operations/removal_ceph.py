@@ -16,19 +16,21 @@ from avadm.components.objects import object_pools
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.operations.model import Gate, Interruption, Progress, Step, Tell
-from avadm.operations.removal_model import Leaving, Part
+from avadm.operations.removal_model import STOP, Leaving, Part
 
 EMPTY_PATIENCE_S = 1800.0
 """Seconds without progress of a recovery: a group that waits for its turn behind others shows none for long."""
 HEALTH = "/usr/local/sbin/avadm-objects-health"
 """Given an address, whether a gateway answers there (roles/ceph_rgw)."""
-STOP = "systemctl disable --now {unit} 2>&1 || {{ systemctl is-active --quiet {unit} && exit 1; true; }}"
 
 
 def part(leaving: Leaving) -> Part:
     """Plan it; AvadmError where ceph cannot be asked."""
     if not leaving.cluster.site.with_role("mon"):
         return Part()
+    if not leaving.cluster.asked("mon"):
+        alone = finding("last-of-role", found="no other", wanted="3 or 5", host=leaving.name, role="mon")
+        return Part(refusals=[alone])
     parts = [plan(leaving) for role, plan in PARTS.items() if role in leaving.roles]
     return Part(
         [step for one in parts for step in one.steps],

@@ -8,8 +8,7 @@ from __future__ import annotations
 import shlex
 
 from avadm.operations.model import Step
-from avadm.operations.removal_ceph import STOP
-from avadm.operations.removal_model import Leaving, Part
+from avadm.operations.removal_model import STOP, Leaving, Part
 from avadm.state.lock.nodes import FOLDER
 
 OF_ROLE = {"alluxio_worker": ("avadm-alluxio-worker",)}
@@ -22,6 +21,7 @@ UNITS = (
     "nvidia-persistenced",
     "avadm-pod-targets",
     "avadm-log-watch.timer",
+    "avadm-log-store",
     "avadm-log-shipper",
     "avadm-localnet",
     "docker.socket",
@@ -29,6 +29,8 @@ UNITS = (
     "avadm-balancer",
     "avadm-cephfs",
     "prometheus-node-exporter",
+    "keepalived",
+    "haproxy",
 )
 """What a node with roles that can be removed runs beside the programs of its roles; mounts after those who use them. Its clock
 and its packet filter stay."""
@@ -38,10 +40,36 @@ FOLDERS = (
     "/etc/calico",
     "/etc/avadm",
     "/etc/alluxio",
+    "/etc/alertmanager",
+    "/etc/coredns",
+    "/etc/docker-registry",
+    "/etc/etcd",
+    "/etc/grafana",
+    "/etc/haproxy",
+    "/etc/patroni",
+    "/etc/pgbackrest",
+    "/etc/prometheus",
+    "/etc/traefik",
+    "/root/.kube",
     "/var/lib/ceph/mds",
     "/var/lib/ceph/mgr",
 )
-SECRETS = ("*.keyring", "keyring", "*.key", "*.kubeconfig", "kubeconfig", "*.secret")
+SECRETS = (
+    "*.keyring",
+    "keyring",
+    "*.key",
+    "*.pem",
+    "*.kubeconfig",
+    "kubeconfig",
+    "*.secret",
+    "*.password",
+    "admin_password",
+    "encryption.yml",
+    "pgbackrest.conf",
+    "store.json",
+)
+FILES = ("/root/.kube/config", "/etc/patroni/config.yml")
+"""Files with secrets whose names others have too."""
 
 
 def part(leaving: Leaving) -> Part:
@@ -64,7 +92,8 @@ def part(leaving: Leaving) -> Part:
     names = " -o ".join(f"-name {shlex.quote(name)}" for name in SECRETS)
     copies = shlex.quote(f"{FOLDER}/{leaving.cluster.site.name}")
     # The copies of the site's state go with the lock's folder; no later run asks this node.
-    erase = f"find {' '.join(FOLDERS)} -xdev -type f \\( {names} \\) -delete 2>/dev/null; rm -rf {copies}"
+    files = " ".join(FILES)
+    erase = f"find {' '.join(FOLDERS)} -xdev -type f \\( {names} \\) -delete 2>/dev/null; rm -f {files}; rm -rf {copies}"
 
     def act(tell: object) -> None:
         if leaving.cluster.replica is not None:

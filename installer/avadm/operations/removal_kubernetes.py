@@ -11,8 +11,7 @@ from avadm.catalogue import finding
 from avadm.findings import Finding
 from avadm.operations import drain
 from avadm.operations.model import Step
-from avadm.operations.removal_ceph import STOP
-from avadm.operations.removal_model import Leaving, Part
+from avadm.operations.removal_model import STOP, Leaving, Part
 
 AFFINITY = "volume.alpha.kubernetes.io/node-affinity"
 HOSTNAME = "kubernetes.io/hostname"
@@ -23,7 +22,11 @@ UNITS = ("kubelet", "kube-proxy", "avadm-volumes-local", "avadm-volumes-node", "
 
 def part(leaving: Leaving) -> Part:
     """Plan it; AvadmError where no master can be asked."""
-    if "worker" not in leaving.roles or not leaving.cluster.site.with_role("master"):
+    kubelet = {"master", "worker"}
+    if not kubelet & leaving.roles or not leaving.cluster.asked("master"):
+        return Part()
+    if kubelet & leaving.stays and "worker" not in leaving.roles:
+        # A worker that is no master any more keeps its pods.
         return Part()
     cluster, name = leaving.cluster, leaving.name
     local = _local_volumes(leaving)
@@ -35,6 +38,9 @@ def part(leaving: Leaving) -> Part:
         cluster, [name] if known else [], leaving.drain, leaving.accepted, done=lambda: not _known(leaving)
     )
     refusals += drained.refusals
+    if kubelet & leaving.stays:
+        # A master has a kubelet as well: only pods leave, and none comes before it has a master's taint.
+        return Part(drained.steps, refusals, drained.interrupts, drained.runs, drained.settings)
     return Part(list(_steps(leaving, local, drained)), refusals, drained.interrupts, drained.runs)
 
 

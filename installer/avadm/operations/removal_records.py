@@ -13,6 +13,7 @@ from avadm.inventory.variables import variables
 from avadm.operations.follow import pending
 from avadm.operations.model import Step, Tell
 from avadm.operations.removal_model import Leaving
+from avadm.operations.removal_services import LOG_STORE
 from avadm.operations.site_change import change_site
 from avadm.remote.hostkeys import KnownHosts
 from avadm.remote.ssh import targets
@@ -27,13 +28,20 @@ Follow = Callable[[SiteFile, Tell], None]
 def change(leaving: Leaving) -> edit.Change:
     """Return what happens to the site file; a second time changes nothing."""
     (role,) = ("",) if leaving.whole else tuple(leaving.roles)
-    inner = edit.removing(leaving.name) if leaving.whole else edit.removing_role(leaving.name, role)
+    changes = []
+    if leaving.whole or role == LOG_STORE:
+        changes.append(edit.removing_log_store(leaving.name))
+    if leaving.whole:
+        changes.append(edit.removing(leaving.name))
+    elif role != LOG_STORE:
+        changes.append(edit.removing_role(leaving.name, role))
 
     def act(data: object) -> None:
-        try:
-            inner(data)
-        except (KeyError, ValueError):
-            return
+        for inner in changes:
+            try:
+                inner(data)
+            except (KeyError, ValueError):
+                continue
 
     return act
 

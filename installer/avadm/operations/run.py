@@ -170,18 +170,22 @@ def _steps(cluster: Cluster, operation: Operation, settings: Settings, tell: Tel
     )
     state.keep_operation(record)
     cluster.push()
+    steps = list(operation.steps)
     try:
-        for number, step in enumerate(operation.steps, start=1):
-            title = f"[{number}/{len(operation.steps)}] {step.name}"
+        # Also over those that a step planned again.
+        for number, step in enumerate(steps, start=1):
+            title = f"[{number}/{len(steps)}] {step.name}"
             if step.done is not None and step.done():
                 tell(f"{title}: done already")
             else:
                 settings.hold(step.settings, owner)
                 tell(title)
                 _do(step, tell, clock)
+            if step.then is not None:
+                steps[number:] = step.then()
             # What stays when it has ended well is held to the end.
             if not operation.keeps:
-                needed = operation.steps[number].settings if number < len(operation.steps) else ()
+                needed = steps[number].settings if number < len(steps) else ()
                 _release(cluster, settings, owner, [s for s in step.settings if s not in needed])
             record = replace(record, steps=(*(n for n in record.steps if n != step.name), step.name))
             state.keep_operation(record)

@@ -9,12 +9,8 @@ from dataclasses import dataclass, field
 from avadm.cluster.connection import Cluster
 from avadm.components.model import Upgradable
 from avadm.findings import Finding
-from avadm.operations.drain import DrainOptions
 from avadm.operations.model import Interruption, LeavingRun, Step
 from avadm.site.load import SiteFile
-
-DRAIN = DrainOptions(timeout=1800.0)
-"""How an upgrade drains nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import io
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +68,49 @@ def removing_role(name: str, role: str) -> Change:
         found["roles"].remove(role)
         for key in OF_ROLE.get(role, ()):
             found.pop(key, None)
+
+    return change
+
+
+def removing_log_store(name: str) -> Change:
+    """Return the change that takes a node from the log stores; ValueError where it is none, KeyError without logs."""
+
+    def change(data: Any) -> None:
+        data["components"]["logs"]["stores"].remove(name)
+
+    return change
+
+
+def setting_devices(name: str, devices: Sequence[Mapping[str, str]]) -> Change:
+    """Return the change that gives a node other devices in place of those that it has; KeyError where there is no node."""
+
+    def change(data: Any) -> None:
+        entry(data, name)["devices"] = CommentedSeq([CommentedMap(one) for one in devices])
+
+    return change
+
+
+def replacing(name: str, node: Mapping[str, Any], moved: Collection[str]) -> Change:
+    """Return the change that adds a node beside the one that it replaces.
+
+    Args:
+        name: the one that is replaced; it stays until it is removed, without what may not be there twice.
+        node: the entry of the new one.
+        moved: the roles that the former one loses at once.
+    """
+
+    def change(data: Any) -> None:
+        former = entry(data, name)
+        for role in [one for one in former["roles"] if one in moved]:
+            removing_role(name, role)(data)
+        network = data.get("network") or {}
+        logs = (data.get("components") or {}).get("logs") or {}
+        named = [network.get("route_reflectors"), logs.get("stores")]
+        named += [one.get("nodes") for one in (network.get("bgp") or {}).get("peers") or ()]
+        for names in named:
+            if names and name in names:
+                names[names.index(name)] = node["name"]
+        adding(node)(data)
 
     return change
 

@@ -272,8 +272,9 @@ def test_nothing_is_refused_on_a_healthy_site(site):
     ("name", "role", "wanted"),
     [
         ("nowhere", "", "unknown-node"),
-        ("mast1", "", "role-not-supported"),
-        ("comp1", "dns", "role-not-supported"),
+        ("mast1", "", "last-of-role"),
+        ("comp1", "dns", "last-of-role"),
+        ("comp1", "alluxio_master", "role-not-supported"),
         ("comp3", "osd", "role-absent"),
     ],
 )
