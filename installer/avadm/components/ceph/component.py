@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from avadm.components.model import Bootstrap, Ceph, Component, Packages, Peer, Phase, Port, Probe
+from avadm.components.model import (
+    Bootstrap,
+    Ceph,
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Stage,
+)
 
 ROLES = ("mon", "mgr", "osd", "mds", "client", "rgw")
 """Roles whose nodes have something of ceph."""
@@ -76,4 +87,9 @@ COMPONENT = Component(
     configurations=("/etc/ceph/*",),
     questions=(Probe("ceph_programs", ROLES), Probe("ceph", ("mon",), witnesses=2)),
     bootstrap=Bootstrap("mon", "mon", "ceph_mon"),
+    daemons=(
+        Daemon(stage=Stage.OSDS, units=("ceph-osd@*.service",), duties=("osd",)),
+        Daemon(stage=Stage.MANAGERS, units=("ceph-mgr@*.service",), duties=("mgr",)),
+        Daemon(stage=Stage.MONITORS, units=("ceph-mon@*.service",), duties=("mon",)),
+    ),
 )

@@ -9,12 +9,14 @@ from avadm.components.model import (
     At,
     Bootstrap,
     Component,
+    Daemon,
     Packages,
     Peer,
     Phase,
     Port,
     Probe,
     Program,
+    Stage,
     Virtual,
 )
 from avadm.pki.model import PROMETHEUS, Authority, Leaf
@@ -111,4 +113,5 @@ COMPONENT = Component(
     questions=(Probe("database", ("database",)),),
     virtual=VIRTUAL,
     bootstrap=Bootstrap("database", "database", "database", alone=True),
+    daemons=(Daemon(stage=Stage.DATABASE, units=("patroni.service",), duties=("database",)),),
 )

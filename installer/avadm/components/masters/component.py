@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from avadm.components.certificate_names import LOCAL, names
 from avadm.components.etcd.component import ETCD_ROOT
-from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Probe, Program, Virtual
+from avadm.components.model import (
+    At,
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Stage,
+    Virtual,
+)
 from avadm.components.version_commands import build_info, running
 from avadm.pki.model import ADMIN, PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
@@ -174,4 +186,17 @@ COMPONENT = Component(
         Probe("admission", ("master",), witnesses=2),
     ),
     virtual=Virtual("master", ("network", "api_vip")),
+    daemons=(
+        Daemon(
+            stage=Stage.CONTROL,
+            units=(
+                "kube-scheduler.service",
+                "kube-controller-manager.service",
+                "avadm-kube-metrics.service",
+                "kube-apiserver.service",
+                "avadm-admission.service",
+            ),
+            duties=("master",),
+        ),
+    ),
 )
