@@ -12,13 +12,15 @@ from dataclasses import replace
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import Cordon, EndMetric, LocateLed, Noout, Silence
+from avadm.cluster.kinds import Cordon, EndMetric, LocateLed, Noout, Silence, SiteNoout, SiteSilence
 from avadm.cluster.setting import Setting
 from avadm.errors import AvadmError
 from avadm.findings import Finding, Severity
 from avadm.state.operations import SettingRecord
 
-KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Cordon, EndMetric, LocateLed, Noout, Silence)}
+KINDS: dict[str, type[Setting]] = {
+    kind.kind: kind for kind in (Cordon, EndMetric, LocateLed, Noout, Silence, SiteNoout, SiteSilence)
+}
 """Kind to its class, so that a record can be undone."""
 
 
