@@ -80,7 +80,7 @@ class Machine(object):
 
 
 def states(patterns, machine):
-    """Return unit to its state (``active``, ``failed`` …), of those that systemd knows and that match a pattern."""
+    """Return unit to its state (``active``, ``failed`` ...), of those that systemd knows and that match a pattern."""
     if not patterns:
         return {}
     argv = ["systemctl", "list-units", "--all", "--full", "--plain", "--no-legend", "--no-pager"]
@@ -258,10 +258,12 @@ def _holders(machine):
 
 
 def _link(machine, path):
+    """Return what a link says, "" where there is none; as text in Python 2 too, since names of files may be anything."""
     try:
-        return os.readlink(machine.path(path))
+        found = os.readlink(machine.path(path))
     except OSError:
         return ""
+    return found.decode("utf-8", "replace") if isinstance(found, bytes) else found
 
 
 def _mapped(machine, fsid):
