@@ -567,6 +567,10 @@ CATALOGUE: dict[str, FindingType] = {
     "gpus-unused": FindingType(
         "{name} has GPUs, but not the role gpu that makes them usable.", "Add the role gpu, or remove gpus."
     ),
+    "groups-unclean": FindingType(
+        "Not all placement groups are active and clean: copies are missing while the site is down.",
+        "Wait until they are, or see `avadm doctor --only ceph`.",
+    ),
     "hardware": FindingType(
         "The node has less than its roles want: {what}.",
         "Use another machine, move roles, lower `hardware` in the site file, or waive it.",
@@ -1222,6 +1226,34 @@ CATALOGUE: dict[str, FindingType] = {
     "ports": FindingType(
         "Port {port} is taken by another program.",
         "Stop it, or move it to another port; `ss -ltnp 'sport = :{port}'` shows it.",
+    ),
+    "power-already": FindingType(
+        "The site is powered down already.",
+        "`avadm power up` starts it; `avadm power down --poweroff` switches its nodes off.",
+    ),
+    "power-maintenance": FindingType(
+        "A maintenance is on: which of its nodes run is not known.",
+        "`avadm maintenance end {name}` ends it.",
+    ),
+    "power-node": FindingType(
+        "The node could not do its part.",
+        "See to it (`avadm ssh`); the same command continues.",
+    ),
+    "power-runs": FindingType(
+        "AVA has runs that would be stopped.",
+        "Wait until they have ended, or add --stop-runs: they are stopped when the notice is over.",
+    ),
+    "power-silent": FindingType(
+        "The node does not answer.",
+        "Switch it on, or see why. If it is accepted, the site is stopped or started without it.",
+    ),
+    "power-starting": FindingType(
+        "The site is being started.",
+        "`avadm power up` continues.",
+    ),
+    "powered-down": FindingType(
+        "The site was powered down on purpose.",
+        "`avadm power up` starts it.",
     ),
     "profile-file": FindingType("Invalid profile.", "{remedy}"),
     "prometheus-replicas": FindingType(

@@ -59,12 +59,14 @@ def doctor(
 ) -> int:
     """Ask every node once and say what is wrong, changing nothing.
 
+    Of a site that `avadm power down` stopped only that is reported, unless --only names checks.
+
     With BUNDLE, a file of `avadm support collect`, no node is asked: what was collected is checked. With --wait the last
     answer counts, and what was bad before is named while it waits. Exit status 1 when something is bad; 2 when nothing
     is, but something could not be looked at; warnings, and what the site file waives, are shown only.
     """
     from avadm.doctor.bundle import read
-    from avadm.doctor.checks import choose
+    from avadm.doctor.checks import choose, relevant
     from avadm.doctor.waivers import judge
 
     checks = choose(only)
@@ -75,7 +77,7 @@ def doctor(
 
     def look() -> tuple[Snapshot, Judgement]:
         snapshot = read(bundle) if bundle else _ask(app, checks if only else None, quiet=as_json)
-        return snapshot, judge(snapshot, checks)
+        return snapshot, judge(snapshot, checks if only else relevant(snapshot, checks))
 
     snapshot, found = _until_good(look, wait_s)
     if as_json:

@@ -15,7 +15,7 @@ from avadm.cli.operation import operate, operation_options
 from avadm.cli.options import drain_options, drain_timeout, drained
 from avadm.cli.output import console, print_json
 from avadm.cli.tables import print_table
-from avadm.cli.times import DURATION, UNITS
+from avadm.cli.times import DURATION, in_units
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
 
 
@@ -64,7 +64,7 @@ def begin(
     if bool(names) == (rack is not None):
         raise click.UsageError("Name nodes, or a rack with --rack.")
     drain = drained(notice, stop_runs, administrator, timeout)
-    asked = Begin(names, rack, seconds, reason, frozenset(options["accepted"]), drain, _duration(seconds))
+    asked = Begin(names, rack, seconds, reason, frozenset(options["accepted"]), drain, in_units(seconds))
     what = f"rack {rack}" if rack is not None else ", ".join(dict.fromkeys(names))
     ended = f"In maintenance: {what}. `avadm maintenance end` ends it."
     return operate(app, plan(asked), done=ended, **options)
@@ -129,11 +129,3 @@ def table(rows: list[dict[str, Any]]) -> Table:
 
 def _time(at: float) -> str:
     return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
-
-
-def _duration(seconds: int) -> str:
-    """Return a duration in the largest unit that says it exactly."""
-    for unit, length in reversed(UNITS.items()):
-        if seconds and seconds % length == 0:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"

@@ -61,7 +61,8 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     _print_operations(data)
     if last:
         console.print(Text(f"\nLast run  {last['id']}: {last['result']}"))
-    console.print(Text(f"{'' if last else chr(10)}Next      {advice(data, command_line())}"))
+    next_one = "`avadm power up` starts the site." if data["power"] else advice(data, command_line())
+    console.print(Text(f"{'' if last else chr(10)}Next      {next_one}"))
 
 
 def _table(data: dict[str, Any]) -> Table:
@@ -94,7 +95,10 @@ def _print_lock(lock: dict[str, Any], note: str) -> None:
 
 
 def _print_operations(data: dict[str, Any]) -> None:
-    """Name the operations that are half done, the maintenances that are on, and settings that a command left."""
+    """Name what operations left: that the site is down, what is half done, maintenances that are on, and settings."""
+    for one in data["power"]:
+        text = f"\n! The site is {one['words']}: `avadm power up` starts it"
+        console.print(Text(text, style="yellow"))
     for one in data["operations"]:
         text = f"\n! Half done: `{one['command']}` continues it (begun by {one['user']} at {_time(one['since'])})"
         console.print(Text(text, style="yellow"))

@@ -47,5 +47,13 @@ class Duration(click.ParamType[int]):
         return int(match[1]) * UNITS[match[2]]
 
 
+def in_units(seconds: int) -> str:
+    """Return a duration in the largest unit that says it exactly."""
+    for unit, length in reversed(UNITS.items()):
+        if seconds and seconds % length == 0:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
 INSTANT = Instant()
 DURATION = Duration()

@@ -169,3 +169,12 @@ def ready(cluster: Cluster) -> dict[str, bool]:
     text = cluster.kubectl("get", "nodes", "-o", f"jsonpath={_READY}")
     rows = [line.split() for line in text.split("\n") if line.strip()]
     return {row[0]: row[1:] == ["True"] for row in rows}
+
+
+def active_ranks(cluster: Cluster) -> tuple[int, int]:
+    """Return how many ranks of file systems a metadata server serves, and how many they need; AvadmError without an answer."""
+    dump = cluster.ceph("fs", "dump")
+    with reading("fs dump"):
+        maps = [one["mdsmap"] for one in dump.get("filesystems") or []]
+        states = [str(info.get("state", "")) for one in maps for info in one["info"].values()]
+        return states.count("up:active"), sum(int(one["max_mds"]) for one in maps)

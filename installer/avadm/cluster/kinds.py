@@ -121,6 +121,34 @@ class Noout(Setting):
 
 
 @dataclass(frozen=True)
+class SiteNoout(Setting):
+    """No OSD is marked out while it is down; the target is ``all``.
+
+    For a site that is switched off as a whole, in which no host could take what another one holds.
+    """
+
+    kind: ClassVar[str] = "site-noout"
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return "noout"
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return whether the cluster has the flag."""
+        return "noout" in str(cluster.ceph("osd", "dump").get("flags", "")).split(",")
+
+    def set(self, cluster: Cluster) -> None:
+        """Set the flag."""
+        cluster.ceph("osd", "set", "noout")
+
+    def unset(self, cluster: Cluster) -> None:
+        """Remove the flag."""
+        if self.held(cluster):
+            cluster.ceph("osd", "unset", "noout")
+
+
+@dataclass(frozen=True)
 class LocateLed(Setting):
     """The LED by which people find a disk in its bay; the target is ``NODE DEVICE``. Where it cannot be lit, it is not."""
 
@@ -214,6 +242,10 @@ class Silence(Setting):
     def _mark(self) -> str:
         return f"avadm {self.target}"
 
+    @property
+    def _matcher(self) -> str:
+        return "node=~" + "|".join(re.escape(node) for node in self.nodes)
+
     def _found(self, cluster: Cluster) -> list[str]:
         """Return the ids of ours, of all that have not ended."""
         text = _amtool(cluster, "silence", "query", "-o", "json")
@@ -232,7 +264,7 @@ class Silence(Setting):
         """Add it, unless it is there."""
         if self._found(cluster):
             return
-        matcher = "node=~" + "|".join(re.escape(node) for node in self.nodes)
+        matcher = self._matcher
         comment = f"{self._mark}: {self.reason}" if self.reason else self._mark
         _amtool(
             cluster,
@@ -248,6 +280,22 @@ class Silence(Setting):
         """End it."""
         if found := self._found(cluster):
             _amtool(cluster, "silence", "expire", *found)
+
+
+@dataclass(frozen=True)
+class SiteSilence(Silence):
+    """No notices of any alert until a time; the target is a name, which stands in its comment."""
+
+    kind: ClassVar[str] = "site-silence"
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return "no notices of alerts"
+
+    @property
+    def _matcher(self) -> str:
+        return "alertname=~.+"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,17 @@ from dataclasses import replace
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import AddressAway, Cordon, EndMetric, LocateLed, Noout, RunDrain, Silence
+from avadm.cluster.kinds import (
+    AddressAway,
+    Cordon,
+    EndMetric,
+    LocateLed,
+    Noout,
+    RunDrain,
+    Silence,
+    SiteNoout,
+    SiteSilence,
+)
 from avadm.cluster.kinds_filesystem import NoStandbyReplay, OneRank
 from avadm.cluster.setting import Setting
 from avadm.errors import AvadmError
@@ -31,6 +41,8 @@ KINDS: dict[str, type[Setting]] = {
         OneRank,
         RunDrain,
         Silence,
+        SiteNoout,
+        SiteSilence,
     )
 }
 """Kind to its class, so that a record can be undone."""

@@ -19,7 +19,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 import avadm.components
-from avadm.components.model import EVERYWHERE, Component, Phase, Port, Upgradable, Virtual
+from avadm.components.model import EVERYWHERE, Component, Daemon, Phase, Port, Upgradable, Virtual
 from avadm.site.model import Node, Site
 
 
@@ -111,3 +111,10 @@ def held(site: Site) -> list[tuple[Virtual, IPv4Address]]:
 def always(site: Site, node: Node) -> tuple[int, ...]:
     """Return the TCP ports of a node on which something must listen, sorted."""
     return tuple(sorted({n for n, p in listeners(site, node) if p.always}))
+
+
+def daemons(site: Site, node: Node) -> Iterator[Daemon]:
+    """Yield what of systemd is stopped and started on a node with the whole site."""
+    own = duties(site, node)
+    for component in COMPONENTS:
+        yield from (one for one in component.daemons if own & set(one.duties))

@@ -302,6 +302,45 @@ class Upgradable:
         return (self.role, *self.with_roles)
 
 
+class Stage(StrEnum):
+    """When daemons are stopped where a whole site is, in this order; they are started in the reverse one."""
+
+    JOBS = "timers"
+    ENTRANCES = "ingress and load balancer"
+    KUBELETS = "kubelets"
+    CONTROL = "Kubernetes' control plane"
+    DATABASE = "PostgreSQL"
+    REGISTRY = "image registry"
+    CACHE_MOUNTS = "mounts of the cache"
+    CACHE = "cache"
+    GATEWAYS = "S3 gateways"
+    CLIENTS = "mounts of cephfs, and mapped images"
+    METADATA = "metadata servers"
+    OSDS = "OSDs"
+    MANAGERS = "managers"
+    MONITORS = "monitors"
+    NETWORK = "network of pods"
+    ETCD = "etcd"
+    WATCH = "metrics, alerts and logs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Daemon:
+    """Units of systemd that are stopped and started with a whole site.
+
+    Attributes:
+        stage: when.
+        units: names with their kind, or patterns of them: ``ceph-osd@*.service``.
+        duties: nodes with one of these duties run them.
+        ends: units that are not stopped but waited for: jobs that end by themselves, and would be cut off in the middle.
+    """
+
+    stage: Stage
+    units: tuple[str, ...]
+    duties: tuple[str, ...]
+    ends: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """What one playbook installs.
@@ -320,6 +359,7 @@ class Component:
         virtual: its virtual address.
         bootstrap: what must be bootstrapped once only.
         upgrades: its programs that `avadm upgrade` knows.
+        daemons: its units that are stopped and started with a whole site (`avadm power`); those of the machine stay.
     """
 
     phase: Phase
@@ -335,6 +375,7 @@ class Component:
     virtual: Virtual | None = None
     bootstrap: Bootstrap | None = None
     upgrades: tuple[Upgradable, ...] = ()
+    daemons: tuple[Daemon, ...] = ()
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.remote import access
-from avadm.remote.call import ask, mapping
+from avadm.remote.call import Function, ask, mapping
 from avadm.remote.fleet import Fleet
 from avadm_node.probes.kube import drain
 
@@ -44,17 +44,31 @@ class Masters:
             AvadmError: no master could be asked, or the last one asked could not do it.
         """
         asked = {"do": do, "names": list(names), **given}
+        return dict(self.call(drain.answer, asked, wait)["nodes"])
+
+    def call(self, function: Function, asked: Mapping[str, Any], wait: float = 0.0) -> dict[str, Any]:
+        """Return what a function of avadm_node answers on the first master on which it does its work.
+
+        Args:
+            function: takes ``asked``, and answers a mapping, with ``error`` where it could not do it.
+            asked: what it is given; ``do`` and ``names`` say for people what was asked of which nodes.
+            wait: as of `ask`.
+
+        Raises:
+            AvadmError: no master could be asked, or the last one asked could not do it.
+        """
         findings: list[Finding] = []
+        do, names = asked["do"], asked["names"]
         for master in self.names:
             answers = ask(
-                self.fleet, self.python, drain.answer, {master: asked}, read=mapping, timeout=CALL_S + wait
+                self.fleet, self.python, function, {master: asked}, read=mapping, timeout=CALL_S + wait
             )
             answer = answers[master]
             if answer.result.error is not None:
                 findings.append(access.finding("kubernetes-master", master, answer.result.error))
                 continue
             if answer.value is not None and "error" not in answer.value:
-                return dict(answer.value["nodes"])
+                return answer.value
             reply = answer.value["error"] if answer.value else answer.why
             findings.append(
                 finding("kubernetes-master", found=str(reply), host=master, do=do, names=", ".join(names))

@@ -80,8 +80,12 @@ class Run:
             end = f"is ended {_long(notice.seconds)} after the notice to its owner"
         else:
             end = "is waited for"
+        return f"{self.words(now)}: {end}"
+
+    def words(self, now: datetime) -> str:
+        """Return it for people: what, whose and how old."""
         age = f", {_age((now - self.since).total_seconds())}" if self.since else ""
-        return f"{self.kind} {self.name} of {self.owner} ({self.id}{age}): {end}"
+        return f"{self.kind} {self.name} of {self.owner} ({self.id}{age})"
 
     @property
     def end(self) -> str:

@@ -88,6 +88,7 @@ def part(
     *,
     gives_up: str = "",
     done: Callable[[], bool] | None = None,
+    evicts: bool = True,
 ) -> DrainPart:
     """Plan the drain of nodes, which Kubernetes knows and whose kubelets answer.
 
@@ -101,13 +102,16 @@ def part(
         accepted: ids of refusals that the user accepts.
         gives_up: a sentence that names what gives the operation up, for the remedies of failures.
         done: whether all of it is done, though no pod could show that any more.
+        evicts: whether pods are evicted, and what speaks against that is asked; else only AVA's runs leave.
 
     Raises:
         AvadmError: no master can be asked.
     """
     if not names:
         return DrainPart()
-    return _part(cluster, names, cluster.masters.ask("look", names), options, accepted, gives_up, done)
+    return _part(
+        cluster, names, cluster.masters.ask("look", names), options, accepted, gives_up, done, evicts
+    )
 
 
 def each(
@@ -146,6 +150,7 @@ def _part(
     accepted: Collection[str],
     gives_up: str = "",
     done: Callable[[], bool] | None = None,
+    evicts: bool = True,
 ) -> DrainPart:
     """Plan a drain from what the masters reported of the nodes (`seen`)."""
     of_runs = {name: dict(seen[name].get("runs", {})) for name in names}
@@ -161,15 +166,17 @@ def _part(
         # A label alone proves nothing: the namespace must be the run's too. A silent AVA is refused as a whole.
         exempt = {pod for pod, run in of_runs[name].items() if silent or identity(pod, run) in held}
         others |= of_runs[name].keys() - exempt
+        leaving += [LeavingRun(name, run, run.planned(options.notice, utc())) for run in runs]
+        if not evicts:
+            continue
         against += refusals(name, seen[name], exempt)
         moving += len([pod for pod in seen[name]["going"] if pod not in exempt])
-        leaving += [LeavingRun(name, run, run.planned(options.notice, utc())) for run in runs]
     interrupts = []
     if moving:
         interrupts.append(Interruption(f"{quantity(moving, 'pod')}, stopped and started elsewhere", None))
     plan = _Plan(cluster, tuple(names), options, platform, frozenset(others), gives_up, done)
     allowed = Allowed.accepting(accepted, options.timeout, runs=silent)
-    return DrainPart(plan.steps(allowed), plan.settings, against, interrupts, leaving)
+    return DrainPart(plan.steps(allowed if evicts else None), plan.settings, against, interrupts, leaving)
 
 
 def _platform(
@@ -220,8 +227,8 @@ class _Plan:
     def _cordons(self) -> tuple[Setting, ...]:
         return tuple(Cordon(name) for name in self.names)
 
-    def steps(self, allowed: Allowed) -> list[Step]:
-        """Return them."""
+    def steps(self, allowed: Allowed | None) -> list[Step]:
+        """Return them; without the eviction where nothing is allowed of it."""
         nodes = listed(self.names)
         found = [Step(f"cordon {nodes}", _nothing, self.names, self.done, self._cordons)]
         if self.platform is not None:
@@ -229,6 +236,9 @@ class _Plan:
             found.append(
                 Step(title, _nothing, self.names, self.done, self.settings, gate=self._gate(self.platform))
             )
+
+        if allowed is None:
+            return found
 
         def act(tell: Tell) -> None:
             self._evict(allowed, tell)

@@ -1,4 +1,4 @@
-"""What operations left on a site: those that are half done, maintenances, and temporary settings that nothing holds."""
+"""What operations left on a site: that it is down, operations that are half done, maintenances, and temporary settings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from avadm.operations.maintenance import maintenances
 from avadm.state.operations import MAINTENANCE
+from avadm.state.power import POWER, powered_down
 from avadm.state.site_state import SiteState
 
 
@@ -18,16 +19,19 @@ def overview(state: SiteState, now: float, *, running: bool) -> dict[str, list[d
         running: whether a command is at work on the site: what it has begun and set is no leftover.
 
     Returns:
-        operations: command, verb, user, since, age_s and steps of each that is half done; maintenances: as
-        ``Maintenance.as_dict``; leftovers: kind, target, owner, since and age_s of each temporary setting.
+        power: as ``PowerNote.as_dict``, of a site that was powered down; operations: command, verb, user, since, age_s and
+        steps of each that is half done; maintenances: as ``Maintenance.as_dict``; leftovers: kind, target, owner, since and
+        age_s of each temporary setting.
     """
     names = set(state.notes())
     left = [
         r
         for r in state.settings()
-        if r.temporary or (r.owner.startswith(MAINTENANCE) and r.owner not in names)
+        if r.temporary or (r.owner.startswith((MAINTENANCE, POWER)) and r.owner not in names)
     ]
+    down = powered_down(state)
     return {
+        "power": [down.as_dict(now)] if down is not None else [],
         "operations": [
             {
                 "command": one.command,

@@ -179,8 +179,14 @@ class SiteState:
                     self._operations.notes[name] = note
             self._save()
 
+    def keep_note(self, name: str, note: Mapping[str, Any]) -> None:
+        """Record what an operation leaves before it has ended: it stays if that fails."""
+        with self._lock:
+            self._operations.notes[name] = dict(note)
+            self._save()
+
     def notes(self) -> dict[str, dict[str, Any]]:
-        """Return what operations that ended well left, by name."""
+        """Return what operations left, by name."""
         return dict(self._operations.notes)
 
     def settings(self) -> list[SettingRecord]:

@@ -129,6 +129,20 @@ CASES = (
     refused("stor1", "192.0.2.9", 6801, "192.0.2.9 to 6801/tcp"),
     bad("virtual-address", "mast2, mast3", "at once", put("mast3 addresses", ["10.0.0.250"])),
     bad("virtual-address", "ingress", "by none", put("comp1 addresses", ["127.0.0.1"])),
+    bad(
+        "operations",
+        "avadm power down",
+        "powered down since noon by ops@desk (down)",
+        lambda d: d["operations"].update(
+            power=[
+                {
+                    "words": "powered down since noon by ops@desk",
+                    "state": "down",
+                    "command": "avadm power down",
+                }
+            ]
+        ),
+    ),
     warn(
         "operations",
         "avadm upgrade ceph",

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from avadm.checks.framework import STATUS, flat, run
-from avadm.doctor.checks import CHECKS
+from avadm.doctor.checks import CHECKS, relevant
 from avadm.findings import Severity
 from tests.unit.components import snapshots
 from tests.unit.doctor.faulty_snapshots import CASES as OTHERS
@@ -102,3 +102,16 @@ def test_a_comparison_with_what_is_not_known_is_unknown(part):
         node["parts"].pop(part, None)
     by = {r.check: r.severity for r in flat(run(snapshot(changed), CHECKS))}
     assert by["kube-reset" if part == "etcd" else "calico-leaks"] is Severity.UNKNOWN
+
+
+def test_of_a_site_that_is_down_on_purpose_only_that_is_reported():
+    changed = data()
+    for node in changed["nodes"].values():
+        node |= {"silent": "no route", "parts": {}, "clock": None}
+    many = flat(run(snapshot(changed), relevant(snapshot(changed), CHECKS)))
+    assert len({r.check for r in many if r.severity is not Severity.INFO}) > 20
+    note = {"words": "powered down since noon by ops@desk", "state": "down", "command": "avadm power down"}
+    changed["operations"]["power"] = [note]
+    [found] = flat(run(snapshot(changed), relevant(snapshot(changed), CHECKS)))
+    assert (found.severity, found.found) == (Severity.ERROR, "powered down since noon by ops@desk (down)")
+    assert "avadm power up" in found.remedy

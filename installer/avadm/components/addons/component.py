@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.ava.component import services, workbenches
-from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Probe, Program, Virtual
+from avadm.components.model import (
+    At,
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Stage,
+    Virtual,
+)
 from avadm.components.version_commands import running
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
@@ -152,4 +164,12 @@ COMPONENT = Component(
     configurations=("/etc/coredns/*", "/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*", "/etc/traefik/*"),
     questions=(Probe("dns", ("dns", "worker")),),
     virtual=Virtual("ingress", ("network", "ingress_vip")),
+    daemons=(
+        Daemon(
+            stage=Stage.ENTRANCES, units=("traefik.service", "avadm-balancer.service"), duties=("ingress",)
+        ),
+        Daemon(stage=Stage.CONTROL, units=("kube-state-metrics.service",), duties=("master",)),
+        Daemon(stage=Stage.CONTROL, units=("coredns.service",), duties=("dns",)),
+        Daemon(stage=Stage.CONTROL, units=("avadm-pod-targets.service",), duties=("prometheus",)),
+    ),
 )

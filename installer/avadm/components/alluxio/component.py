@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from avadm.components.alluxio import placement as cache
-from avadm.components.model import Bootstrap, Component, Packages, Peer, Phase, Port, Probe, Program
+from avadm.components.model import (
+    Bootstrap,
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Stage,
+)
 from avadm.components.version_commands import jar
 from avadm.site.model import Node, Site
 
@@ -87,4 +98,9 @@ COMPONENT = Component(
         Probe("cache_hdfs", (READER,)),
     ),
     bootstrap=Bootstrap("alluxio-journal", MASTER, "alluxio"),
+    daemons=(
+        Daemon(stage=Stage.CACHE_MOUNTS, units=("avadm-alluxio-fuse.service",), duties=(CLIENT,)),
+        Daemon(stage=Stage.CACHE, units=("avadm-alluxio-worker.service",), duties=(WORKER,)),
+        Daemon(stage=Stage.CACHE, units=("avadm-alluxio-master.service",), duties=(MASTER,)),
+    ),
 )

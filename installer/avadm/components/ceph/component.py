@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from avadm.components.model import Bootstrap, Ceph, Component, Packages, Peer, Phase, Port, Probe, Upgradable
+from avadm.components.model import (
+    Bootstrap,
+    Ceph,
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Stage,
+    Upgradable,
+)
 
 ROLES = ("mon", "mgr", "osd", "mds", "client", "rgw")
 """Roles whose nodes have something of ceph."""
@@ -84,5 +96,10 @@ COMPONENT = Component(
             duty="mon",
             with_roles=("ceph_mon", "ceph_mgr", "ceph_osd", "ceph_mds", "ceph_rgw", "ceph_client"),
         ),
+    ),
+    daemons=(
+        Daemon(stage=Stage.OSDS, units=("ceph-osd@*.service",), duties=("osd",)),
+        Daemon(stage=Stage.MANAGERS, units=("ceph-mgr@*.service",), duties=("mgr",)),
+        Daemon(stage=Stage.MONITORS, units=("ceph-mon@*.service",), duties=("mon",)),
     ),
 )

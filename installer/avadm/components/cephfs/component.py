@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.components.model import Ceph, Component, Packages, Phase, Probe
+from avadm.components.model import Ceph, Component, Daemon, Packages, Phase, Probe, Stage
 
 COMPONENT = Component(
     phase=Phase(
@@ -22,4 +22,8 @@ COMPONENT = Component(
         kinds=("ceph", "mds", "client", "fuse"),
     ),
     questions=(Probe("mds", ("mds",)), Probe("cephfs", ("client",))),
+    daemons=(
+        Daemon(stage=Stage.CLIENTS, units=("avadm-cephfs.service",), duties=("client",)),
+        Daemon(stage=Stage.METADATA, units=("ceph-mds@*.service",), duties=("mds",)),
+    ),
 )

@@ -9,12 +9,14 @@ from avadm.components.model import (
     At,
     Bootstrap,
     Component,
+    Daemon,
     Packages,
     Peer,
     Phase,
     Port,
     Probe,
     Program,
+    Stage,
     Upgradable,
     Virtual,
 )
@@ -133,4 +135,5 @@ COMPONENT = Component(
             together=("PostgreSQL: connections end, and writes wait while a standby takes over", 30.0),
         ),
     ),
+    daemons=(Daemon(stage=Stage.DATABASE, units=("patroni.service",), duties=("database",)),),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from avadm.components.model import Component, Packages, Phase, Probe, Program
+from avadm.components.model import Component, Daemon, Packages, Phase, Probe, Program, Stage
 from avadm.components.objects.object_pools import database_backups
 from avadm.site.model import Node, Site
 
@@ -33,4 +33,12 @@ COMPONENT = Component(
     packages={BACKED_UP: Packages(base=("database_backup",))},
     programs=(Program("pgbackrest", (BACKED_UP,), ("pgbackrest", "version")),),
     questions=(Probe("database_backup", (BACKED_UP,)),),
+    daemons=(
+        Daemon(
+            stage=Stage.JOBS,
+            units=("avadm-database-look.timer", "avadm-database-verify.timer"),
+            duties=(BACKED_UP,),
+            ends=("avadm-database-*.service",),
+        ),
+    ),
 )

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.certificate_names import LOCAL, names
-from avadm.components.model import At, Bootstrap, Component, Packages, Phase, Port, Probe, Program, Upgradable
+from avadm.components.model import (
+    At,
+    Bootstrap,
+    Component,
+    Daemon,
+    Packages,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Stage,
+    Upgradable,
+)
 from avadm.pki.model import PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
 
@@ -98,5 +110,14 @@ COMPONENT = Component(
             interrupts=("Kubernetes' API: etcd has one member, which is restarted", 30.0),
             together=("Kubernetes' API: writes wait while etcd chooses a leader", 10.0),
         ),
+    ),
+    daemons=(
+        Daemon(
+            stage=Stage.JOBS,
+            units=("avadm-etcd-snapshot.timer", "avadm-etcd-defrag.timer"),
+            duties=("etcd",),
+            ends=("avadm-etcd-snapshot.service", "avadm-etcd-defrag.service"),
+        ),
+        Daemon(stage=Stage.ETCD, units=("etcd.service",), duties=("etcd",)),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.components.model import Component, Packages, Peer, Phase, Port, Program
+from avadm.components.model import Component, Daemon, Packages, Peer, Phase, Port, Program, Stage
 
 GRAFANA = 3000
 
@@ -23,4 +23,5 @@ COMPONENT = Component(
         ),
     ),
     programs=(Program("grafana", ("grafana",)),),
+    daemons=(Daemon(stage=Stage.WATCH, units=("grafana-server.service",), duties=("grafana",)),),
 )

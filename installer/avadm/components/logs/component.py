@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.certificate_names import LOCAL, names
-from avadm.components.model import Component, Packages, Peer, Phase, Port, Probe, Program
+from avadm.components.model import (
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Stage,
+)
 from avadm.components.version_commands import running
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
@@ -92,4 +102,13 @@ COMPONENT = Component(
     programs=(Program("victoria-logs", (STORE,), running("avadm-log-store", "-version")),),
     leaves=leaves,
     questions=(Probe("log_store", (STORE,)), Probe("log_shipper", (SHIPPER,))),
+    daemons=(
+        Daemon(
+            stage=Stage.JOBS,
+            units=("avadm-log-watch.timer",),
+            duties=(SHIPPER,),
+            ends=("avadm-log-watch.service",),
+        ),
+        Daemon(stage=Stage.WATCH, units=("avadm-log-store.service",), duties=(STORE,)),
+    ),
 )

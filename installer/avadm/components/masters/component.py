@@ -10,12 +10,14 @@ from avadm.components.etcd.component import ETCD_ROOT
 from avadm.components.model import (
     At,
     Component,
+    Daemon,
     Packages,
     Peer,
     Phase,
     Port,
     Probe,
     Program,
+    Stage,
     Upgradable,
     Virtual,
 )
@@ -217,6 +219,19 @@ COMPONENT = Component(
             rollback=True,
             interrupts=("the virtual address: its only haproxy is restarted", 10.0),
             together=("the virtual address: it moves to another node, and connections through it end", 5.0),
+        ),
+    ),
+    daemons=(
+        Daemon(
+            stage=Stage.CONTROL,
+            units=(
+                "kube-scheduler.service",
+                "kube-controller-manager.service",
+                "avadm-kube-metrics.service",
+                "kube-apiserver.service",
+                "avadm-admission.service",
+            ),
+            duties=("master",),
         ),
     ),
 )

@@ -9,12 +9,14 @@ from avadm.components.model import (
     EVERYWHERE,
     At,
     Component,
+    Daemon,
     Packages,
     Peer,
     Phase,
     Port,
     Probe,
     Program,
+    Stage,
     Upgradable,
 )
 from avadm.components.version_commands import running
@@ -160,5 +162,13 @@ COMPONENT = Component(
             rollback=True,
             interrupts=("notices of alerts: the only Alertmanager is restarted", 60.0),
         ),
+    ),
+    daemons=(
+        Daemon(
+            stage=Stage.WATCH,
+            units=("prometheus.service", "prometheus-blackbox-exporter.service"),
+            duties=("prometheus",),
+        ),
+        Daemon(stage=Stage.WATCH, units=("prometheus-alertmanager.service",), duties=("alertmanager",)),
     ),
 )

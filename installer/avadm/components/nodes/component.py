@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 from avadm.components.certificate_names import names
 from avadm.components.etcd.component import ETCD_CALICO
-from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Probe, Program
+from avadm.components.model import (
+    At,
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Stage,
+)
 from avadm.components.version_commands import build_info, running
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
@@ -142,5 +153,16 @@ COMPONENT = Component(
         Probe("cni", NODES),
         Probe("containers", NODES),
         Probe("defences", NODES),
+    ),
+    daemons=(
+        Daemon(
+            stage=Stage.KUBELETS,
+            units=("kubelet.service", "avadm-gpu-device-plugin.service"),
+            duties=NODES,
+        ),
+        Daemon(stage=Stage.CONTROL, units=("calico-kube-controllers.service",), duties=("master",)),
+        Daemon(stage=Stage.CONTROL, units=("kube-proxy.service",), duties=NODES),
+        # With etcd alone: it does not start without.
+        Daemon(stage=Stage.NETWORK, units=("calico-node.service",), duties=NODES),
     ),
 )

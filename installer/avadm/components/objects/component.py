@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.certificate_names import LOCAL, names
-from avadm.components.model import At, Ceph, Component, Packages, Peer, Phase, Port, Probe, Virtual
+from avadm.components.model import (
+    At,
+    Ceph,
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Stage,
+    Virtual,
+)
 from avadm.components.objects import object_pools
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
@@ -88,4 +100,13 @@ COMPONENT = Component(
     configurations=("/etc/haproxy/*.cfg", "/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*"),
     questions=(Probe("objects", (GATEWAY,), seconds=50),),
     virtual=VIRTUAL,
+    daemons=(
+        Daemon(
+            stage=Stage.JOBS,
+            units=("avadm-objects-usage.timer",),
+            duties=("rgw",),
+            ends=("avadm-objects-usage.service",),
+        ),
+        Daemon(stage=Stage.GATEWAYS, units=("ceph-radosgw@*.service",), duties=("rgw",)),
+    ),
 )

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.certificate_names import LOCAL, names
-from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program
+from avadm.components.model import (
+    At,
+    Component,
+    Daemon,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Program,
+    Stage,
+)
 from avadm.components.version_commands import running
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
@@ -132,4 +142,22 @@ COMPONENT = Component(
     duties={PUSHED: pushed},
     leaves=leaves,
     certificates=("/etc/docker-registry/*.crt", "/etc/docker/certs.d/*/client.cert"),
+    daemons=(
+        Daemon(
+            stage=Stage.JOBS,
+            units=("avadm-registry-gc.timer", "avadm-registry-due.timer", "avadm-registry-room.timer"),
+            duties=("registry",),
+            ends=("avadm-registry-gc.service", "avadm-registry-due.service", "avadm-registry-room.service"),
+        ),
+        Daemon(
+            stage=Stage.REGISTRY,
+            units=(
+                "avadm-registry.service",
+                "avadm-registry-writer.service",
+                "avadm-registry-users.service",
+                "avadm-registry-space.service",
+            ),
+            duties=("registry",),
+        ),
+    ),
 )

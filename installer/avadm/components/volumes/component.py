@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from avadm.components.model import Component, Phase
+from avadm.components.model import Component, Daemon, Phase, Stage
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Site
 from avadm.site.placement import provisioners, volume_makers
@@ -43,4 +43,11 @@ COMPONENT = Component(
         apart=True,
     ),
     leaves=leaves,
+    daemons=(
+        Daemon(
+            stage=Stage.KUBELETS,
+            units=("avadm-volumes.service", "avadm-volumes-local.service", "avadm-volumes-node.service"),
+            duties=("master", "worker", "client"),
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
+from avadm.checks.evidence import Snapshot
 from avadm.checks.framework import Check
 from avadm.components.catalog import modules
 from avadm.doctor.checks import certificates, journal, risks, services
@@ -36,3 +37,10 @@ def choose(wanted: Collection[str]) -> Sequence[Check]:
             remedy=remedy,
         )
     return [c for c in CHECKS if not wanted or c.id in wanted or c.topic in wanted]
+
+
+def relevant(snapshot: Snapshot, checks: Sequence[Check]) -> Sequence[Check]:
+    """Return the checks that say something of a site: of one that was powered down on purpose that it is."""
+    if snapshot.operations is None or not snapshot.operations.get("power"):
+        return checks
+    return [check for check in CHECKS if check.id == services.OPERATIONS]

@@ -94,10 +94,16 @@ def _component_profiles(s: Snapshot) -> Iterator[Finding]:
         yield warn(f"it has the profile {name}, the site another one", component)
 
 
+OPERATIONS = "operations"
+"""The check that says of a site that it is down on purpose."""
+
+
 def _operations(s: Snapshot) -> Iterator[Finding]:
     if s.operations is None:
         yield unknown("the state of avadm cannot be read")
         return
+    for one in s.operations.get("power", ()):
+        yield bad(f"{one['words']} ({one['state']})", one["command"], "`avadm power up` starts the site.")
     for one in s.operations["operations"]:
         words = f"half done, begun by {one['user']} {one['age_s'] // 60} min ago"
         yield warn(words, one["command"], f"`{one['command']}` continues it.")
@@ -148,8 +154,8 @@ CHECKS = (
         good="each virtual address has one holder",
     ),
     _check(
-        "operations",
-        "an operation that is half done, a setting that a command left, a maintenance that is overdue",
+        OPERATIONS,
+        "a site that is powered down, an operation that is half done, a setting that was left, a maintenance that is overdue",
         (),
         _operations,
         scope="all",
