@@ -1561,6 +1561,10 @@ CATALOGUE: dict[str, FindingType] = {
     "unknown-artifact": FindingType(
         "There is no artifact {name!r}.{guess}", "Name one of these, or none for what the site needs."
     ),
+    "unknown-artifact-version": FindingType(
+        "There is no recipe of this version of the artifact {name}.",
+        "Name one of the versions that avadm builds.",
+    ),
     "unknown-check": FindingType("There is no such check."),
     "unknown-check-or-topic": FindingType(
         "There is no such check or topic.", "{remedy}", check="unknown-check"
@@ -1581,6 +1585,10 @@ CATALOGUE: dict[str, FindingType] = {
     "unknown-run-none": FindingType(
         "There is no run yet.", "Start one with `avadm apply`.", check="unknown-run"
     ),
+    "upgrade-budget": FindingType(
+        "A PodDisruptionBudget keeps pods on the node now, so that its drain would wait.",
+        "Let its other pods become ready, or give it more replicas.",
+    ),
     "upgrade-downgrade": FindingType(
         "The profile has an older {name} than what runs.", "Name the profile of a newer one."
     ),
@@ -1591,6 +1599,11 @@ CATALOGUE: dict[str, FindingType] = {
         "Nodes run different versions of {name}, and no upgrade of it is half done.",
         "Bring them to one version first, by the command that began it.",
     ),
+    "upgrade-node-away": FindingType(
+        "The node cannot be drained and upgraded: Kubernetes has no word from {name}.",
+        "Bring it back, or remove it (`avadm node remove`). Where this is accepted it is left out: when it is back, "
+        "`avadm apply nodes --limit {name}` brings it to the new version.",
+    ),
     "upgrade-no-node": FindingType("This site has no node with {name}.", "Leave it out."),
     "upgrade-profile-differs": FindingType(
         "The profile differs in `{name}`, which no upgrade of components changes.",
@@ -1599,6 +1612,10 @@ CATALOGUE: dict[str, FindingType] = {
     "upgrade-site-changed": FindingType(
         "The site file has another profile than when the upgrade was planned.",
         "Put `profile` and `component_profiles` back, and run the same command again.",
+    ),
+    "upgrade-skew": FindingType(
+        "Upstream does not support a kubelet of this version with the API servers of {name} before and after.",
+        "Bring the node to the version of the API servers first: `avadm apply nodes --limit NODE`.",
     ),
     "upgrade-skips-release": FindingType(
         "Between what runs and the profile's {name} upstream supports no direct step.",
