@@ -18,10 +18,10 @@ from avadm.cli.operation import operate, operation_options
 def upgrade(app: App, /, components: tuple[str, ...], to: str, **options: Any) -> int:
     """Bring components to the versions of another profile, one node after another.
 
-    COMPONENT is etcd, prometheus or alertmanager; without one, all in which the profiles differ. After each node the component
-    must be well and run the new version. Where the plan does not say "no rollback", a node that fails gets its former version
-    back. The same command continues an upgrade that was stopped.
+    COMPONENT is etcd, kubernetes, prometheus or alertmanager; without one, all in which the profiles differ. After each node
+    the component must be well and run the new version; nodes of Kubernetes are drained, in batches. Where the plan does not say
+    "no rollback", a node that fails gets its former version back. The same command continues an upgrade that was stopped.
     """
     from avadm.operations.upgrade import build
 
-    return operate(app, build(components, to), done="Upgraded.", **options)
+    return operate(app, build(components, to, accepted=options["accepted"]), done="Upgraded.", **options)

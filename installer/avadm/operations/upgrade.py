@@ -19,13 +19,13 @@ from avadm.components.catalog import UPGRADES
 from avadm.components.model import Upgradable
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
+from avadm.operations import upgrade_kubernetes
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build
 from avadm.operations.site_change import change_site
 from avadm.operations.upgrade_model import Asked, Part, Planner
 from avadm.operations.upgrade_nodes import UpgradeNodes
-from avadm.site import profile as profiles
-from avadm.site.load import SiteFile, beside
+from avadm.site.load import SiteFile, target_profile
 from avadm.site.profile import Profile, plain
 
 VERB = "upgrade"
@@ -33,7 +33,7 @@ _OWNER = {program: name for name, (_, one) in UPGRADES.items() for program in on
 """Program to the component that it is upgraded with."""
 PATIENCE_S = 300.0
 """Seconds without progress that a node has after its upgrade: Prometheus reads its write-ahead log first."""
-OWN: Mapping[str, Planner] = {}
+OWN: Mapping[str, Planner] = {upgrade_kubernetes.NAME: upgrade_kubernetes.plan}
 """Components with steps of their own; of the others one node is upgraded after another."""
 SAME = (
     "os",
@@ -59,6 +59,7 @@ def build(
     to: str,
     make: Callable[[Cluster], UpgradeNodes] = UpgradeNodes,
     own: Mapping[str, Planner] = OWN,
+    accepted: Collection[str] = (),
 ) -> Build:
     """Return what plans an upgrade.
 
@@ -67,6 +68,7 @@ def build(
         to: the profile, by name or as the path of a file.
         make: the nodes, for tests.
         own: components with steps of their own, for tests.
+        accepted: ids of refusals that the user accepts.
     """
 
     def plan(cluster: Cluster) -> Operation:
@@ -76,7 +78,9 @@ def build(
         findings += strange
         if target is None or not chosen:
             return Operation(VERB, command, (), refusals=findings)
-        return _Plan(cluster, make(cluster), command, to, target, chosen, own).operation(findings)
+        return _Plan(cluster, make(cluster), command, to, target, chosen, own, frozenset(accepted)).operation(
+            findings
+        )
 
     return plan
 
@@ -89,9 +93,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 def _target(site_file: SiteFile, to: str) -> tuple[Profile | None, list[Finding]]:
     try:
-        if profiles.is_path(to):
-            return profiles.load_file(beside(site_file.path, to)), []
-        return profiles.load(to), []
+        return target_profile(site_file.path, to), []
     except AvadmError as error:
         return None, [replace(f, where="--to") for f in error.findings]
 
@@ -140,6 +142,7 @@ class _Plan:
         target: the profile.
         chosen: the components.
         own: those with steps of their own.
+        accepted: ids of refusals that the user accepts.
     """
 
     cluster: Cluster
@@ -149,6 +152,7 @@ class _Plan:
     target: Profile
     chosen: Sequence[Upgradable]
     own: Mapping[str, Planner]
+    accepted: frozenset[str]
 
     def operation(self, findings: Sequence[Finding]) -> Operation:
         """Return the operation, from what the nodes report."""
@@ -160,7 +164,7 @@ class _Plan:
                 parts.append(self._row(one, former, file))
                 continue
             try:
-                parts.append(planner(Asked(self.cluster, one, self.command, former, file)))
+                parts.append(planner(Asked(self.cluster, one, self.command, former, file, self.accepted)))
             except AvadmError as error:
                 parts.append(Part(refusals=error.findings))
         steps = [step for part in parts for step in part.steps]

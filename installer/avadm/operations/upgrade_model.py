@@ -22,6 +22,7 @@ class Asked:
         command: what continues the upgrade; identifies it.
         before: the site with the profile that the component has now.
         after: the site with the one that it is to have; its ``profile`` has the component's versions, packages and sources.
+        accepted: ids of refusals that the user accepts.
     """
 
     cluster: Cluster
@@ -29,6 +30,7 @@ class Asked:
     command: str
     before: SiteFile
     after: SiteFile
+    accepted: frozenset[str] = frozenset()
 
     @property
     def wanted(self) -> str:

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 from avadm.components.certificate_names import LOCAL, names
 from avadm.components.etcd.component import ETCD_ROOT
-from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Probe, Program, Virtual
+from avadm.components.model import (
+    At,
+    Component,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Probe,
+    Program,
+    Upgradable,
+    Virtual,
+)
 from avadm.components.version_commands import build_info, running
 from avadm.pki.model import ADMIN, PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
@@ -174,4 +185,20 @@ COMPONENT = Component(
         Probe("admission", ("master",), witnesses=2),
     ),
     virtual=Virtual("master", ("network", "api_vip")),
+    # With steps of its own: operations/upgrade_kubernetes.py. Its programs are one artifact, which the profile chooses.
+    upgrades=(
+        Upgradable(
+            name="kubernetes",
+            role="kube_common",
+            duty="master",
+            with_programs=(
+                "kube-apiserver",
+                "kube-controller-manager",
+                "kube-scheduler",
+                "kubelet",
+                "kube-proxy",
+            ),
+            adjacent=True,
+        ),
+    ),
 )
