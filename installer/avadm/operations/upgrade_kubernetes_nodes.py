@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +36,9 @@ GPU = "nvidia.com/gpu"
 ASK_S = 40.0
 """Seconds that one API server has."""
 VIRTUAL = "the virtual address"
+_called: Callable[[Mapping[str, Any]], str] = pods.called
+_stays: Callable[[Mapping[str, Any]], bool] = pods.stays
+_why: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], str] = pods.why
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +121,12 @@ class KubernetesNodes:
                 for name in names
                 if (
                     kept := [
-                        f"{pods.called(pod)} ({why})"
+                        f"{_called(pod)} ({why})"
                         for pod in found
                         if pod["spec"].get("nodeName") == name
-                        and not pods.stays(pod)
+                        and not _stays(pod)
                         and not pod["metadata"].get("deletionTimestamp")
-                        and (why := pods.why(pod, budgets))
+                        and (why := _why(pod, budgets))
                     ]
                 )
             }
