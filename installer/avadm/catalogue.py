@@ -1599,12 +1599,12 @@ CATALOGUE: dict[str, FindingType] = {
         "Nodes run different versions of {name}, and no upgrade of it is half done.",
         "Bring them to one version first, by the command that began it.",
     ),
+    "upgrade-no-node": FindingType("This site has no node with {name}.", "Leave it out."),
     "upgrade-node-away": FindingType(
         "The node cannot be drained and upgraded: Kubernetes has no word from {name}.",
         "Bring it back, or remove it (`avadm node remove`). Where this is accepted it is left out: when it is back, "
         "`avadm apply nodes --limit {name}` brings it to the new version.",
     ),
-    "upgrade-no-node": FindingType("This site has no node with {name}.", "Leave it out."),
     "upgrade-profile-differs": FindingType(
         "The profile differs in `{name}`, which no upgrade of components changes.",
         "Name a profile of the same operating system that differs in versions and packages alone.",
