@@ -207,8 +207,9 @@ CATALOGUE: dict[str, FindingType] = {
         severity=_WARNING,
     ),
     "ava-runs": FindingType(
-        "Runs of the platform are on the node; an eviction would end them.",
-        "`avadm node drain {name}` first: it lets runs end, or stops them after a notice.",
+        "AVA has runs on this node and cannot be asked about them.",
+        "Put that right (`avadm doctor --only ava,database`); where AVA has several administrators, name one with --as. "
+        "Accepted, the runs are ended unasked: work that was not saved is lost.",
     ),
     "ava-secret-missing": FindingType(
         "The vault does not hold the secret with which the platform uses a service of the site.",
@@ -449,17 +450,7 @@ CATALOGUE: dict[str, FindingType] = {
     "domain-syntax": FindingType("This is no DNS name of a service.", "Correct the name."),
     "domain-syntax-site": FindingType("This is no DNS domain.", "Correct the domain.", check="domain-syntax"),
     "drain-late": FindingType("The node is not drained after {timeout:g} s: {count} left.", "{remedy}"),
-    "drain-platform": FindingType(
-        "AVA has runs on this node and cannot be asked about them: it is not drained.",
-        "Put that right (`avadm doctor --only ava,database`) and run it again. --force evicts the runs unasked: "
-        "work that was not saved is lost.",
-    ),
     "drain-refused": FindingType("Pods of this node would be lost: it is not drained.", "{remedy}"),
-    "drain-runs-left": FindingType(
-        "{count} of AVA on the node after {timeout:g} s.",
-        "The same command resumes where it stopped (--timeout gives it longer). --stop-runs ends trainings when "
-        "their owners' notice is over; owners agree with `ava consent`. `avadm node uncordon {node}` gives up.",
-    ),
     "duplicate-address": FindingType(
         "The address {value} is there twice.", "Correct or remove one of the two."
     ),
@@ -546,7 +537,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "gate-closed": FindingType(
         "For {patience} s nothing has come nearer to what the next step needs.",
-        "See what it names, and `avadm doctor`; the site keeps serving. The same command continues.",
+        "See what it names, and `avadm doctor`; the site keeps serving. The same command continues.{remedy}",
     ),
     "gpu-taint-everywhere": FindingType(
         "Pods that ask for no GPU would run nowhere.", "Add a worker without GPUs, or remove gpu_taint."
@@ -742,16 +733,6 @@ CATALOGUE: dict[str, FindingType] = {
     "ledger-unwritable": FindingType(
         "The state of the site cannot be written.",
         "Free space or permission there and run the same command again.",
-    ),
-    "left-cordoned": FindingType(
-        "No new pods are put there: cordoned.",
-        "`avadm node uncordon {nodes}` when it may have pods again.",
-        severity=_INFO,
-    ),
-    "left-cordoned-unknown": FindingType(
-        "It may have been left cordoned.",
-        "`avadm node uncordon {nodes}` once Kubernetes answers.",
-        check="left-cordoned",
     ),
     "limit": FindingType("--limit matches no node."),
     "load-balancer-nobody": FindingType(

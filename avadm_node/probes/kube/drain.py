@@ -104,11 +104,12 @@ class Drain(object):
         name: the node's name.
         force: whether pods without a controller may go, for good.
         delete_local_data: whether pods with data in an emptyDir may go.
+        runs: whether pods that say they are of AVA's runs may go, for good.
         run: callable(argv) -> (rc, stdout, stderr).
     """
 
-    def __init__(self, name, force=False, delete_local_data=False, run=execute, clock=time.time):
-        self.name, self.force, self.delete_local_data = name, force, delete_local_data
+    def __init__(self, name, force=False, delete_local_data=False, run=execute, clock=time.time, runs=False):
+        self.name, self.force, self.delete_local_data, self.runs = name, force, delete_local_data, runs
         self.run, self.clock = run, clock
 
     def kubectl(self, *words):
@@ -154,6 +155,8 @@ class Drain(object):
     def refused(self, going):
         """Return what speaks against draining: ``without-controller`` and ``local-data`` to pods."""
         found = {}
+        if self.runs:
+            going = [p for p in going if not run_of(p)]
         if not self.force:
             found["without-controller"] = [called(p) for p in going if without_controller(p)]
         if not self.delete_local_data:
@@ -197,7 +200,8 @@ class Drain(object):
         """Have kubectl evict for some seconds; return (pods that are left, pods that stay)."""
         seconds = max(1, min(SLICE, seconds))
         words = ["drain", self.name, "--ignore-daemonsets", "--timeout=%ds" % seconds]
-        # Asked for also because of pods that stay; those that go were looked at.
+        # Asked for also because of pods that stay, or may go though they are refused else; those that go were looked at.
+        staying = staying + [p for p in going if self.runs and run_of(p)]
         if self.force or any(without_controller(p) for p in staying):
             words.append("--force")
         if self.delete_local_data or any(with_local_data(p) for p in staying):
@@ -229,13 +233,19 @@ def answer(given, run=execute):
     """Do one thing to several nodes; return node to what came of it, or ``error``.
 
     Args:
-        given: do (look, cordon, uncordon or drain), names; for drain: seconds, force, delete_local_data.
+        given: do (look, cordon, uncordon or drain), names; for drain: seconds, force, delete_local_data, runs.
         run: see Drain.
     """
     found = {}
     try:
         for name in given["names"]:
-            one = Drain(name, given.get("force", False), given.get("delete_local_data", False), run)
+            one = Drain(
+                name,
+                given.get("force", False),
+                given.get("delete_local_data", False),
+                run,
+                runs=given.get("runs", False),
+            )
             if given["do"] == "look":
                 found[name] = one.look()
             elif given["do"] == "drain":

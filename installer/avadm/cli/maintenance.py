@@ -12,6 +12,7 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.operation import operate, operation_options
+from avadm.cli.options import drain_options, drain_timeout, drained
 from avadm.cli.output import console, print_json
 from avadm.cli.tables import print_table
 from avadm.cli.times import DURATION, UNITS
@@ -35,14 +36,8 @@ def maintenance() -> None:
     help="How long: 90m, 2h, 1d. Past that, an alert.",
 )
 @click.option("--reason", required=True, metavar="TEXT", help="Why; shown to people.")
-@click.option(
-    "--timeout",
-    type=click.IntRange(1),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long the drain of each node may take.",
-)
+@drain_options
+@drain_timeout(600)
 @operation_options
 @pass_app
 def begin(
@@ -52,20 +47,24 @@ def begin(
     rack: str | None,
     seconds: int,
     reason: str,
+    notice: int,
+    stop_runs: bool,
+    administrator: str | None,
     timeout: int,
     **options: Any,
 ) -> int:
     """Take nodes out of service: pods move away, OSDs stay in, notices of alerts are silenced.
 
-    Nodes that are dead already are cordoned and silenced, not drained. Refused where a quorum, a pool or a virtual address
-    would not survive.
+    AVA's runs leave first, as by `node drain`. Nodes that are dead already are cordoned and silenced, not drained. Refused
+    where a quorum, a pool or a virtual address would not survive.
     """
     from avadm.operations.maintenance import Begin
     from avadm.operations.maintenance import begin as plan
 
     if bool(names) == (rack is not None):
         raise click.UsageError("Name nodes, or a rack with --rack.")
-    asked = Begin(names, rack, seconds, reason, frozenset(options["accepted"]), timeout, _duration(seconds))
+    drain = drained(notice, stop_runs, administrator, timeout)
+    asked = Begin(names, rack, seconds, reason, frozenset(options["accepted"]), drain, _duration(seconds))
     what = f"rack {rack}" if rack is not None else ", ".join(dict.fromkeys(names))
     ended = f"In maintenance: {what}. `avadm maintenance end` ends it."
     return operate(app, plan(asked), done=ended, **options)

@@ -12,22 +12,16 @@ from rich.text import Text
 from avadm.catalogue import finding
 from avadm.cli import node_members
 from avadm.cli.main import App, pass_app
-from avadm.cli.options import dry_run
+from avadm.cli.operation import operate, operation_options
+from avadm.cli.options import ADMINISTRATOR, drain_options, drain_timeout, drained, former_flag
 from avadm.cli.output import console, print_json, print_progress
-from avadm.cli.times import DURATION
 from avadm.errors import AvadmError
-from avadm.quantity import quantity
 
 if TYPE_CHECKING:
-    from avadm.kube.drain import Plan
     from avadm.kube.masters import Masters
     from avadm.kube.node_runs import Platform
 
-LONGEST_NOTICE_S = 7 * 86_400
 NAMES = click.argument("names", metavar="NAME...", nargs=-1, required=True)
-AS = click.option(
-    "--as", "whom", metavar="NAME", help="AVA's administrator in whose name; needed where there are several."
-)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -51,107 +45,71 @@ def cordon(app: App, names: tuple[str, ...], as_json: bool) -> None:
 
 @node.command()
 @NAMES
-@AS
+@ADMINISTRATOR
 @JSON
 @pass_app
-def uncordon(app: App, names: tuple[str, ...], whom: str | None, as_json: bool) -> None:
-    """Let new pods come to nodes again, and AVA's runs stay on them. A second time changes nothing."""
+def uncordon(app: App, names: tuple[str, ...], administrator: str | None, as_json: bool) -> None:
+    """Let new pods come to nodes again, and AVA's runs stay on them. A second time changes nothing.
+
+    Gives up a drain of these nodes that is half done.
+    """
     from avadm.kube.drain import uncordon as run
 
     chosen = _known(app, names)
-    with _platform(app, whom) as platform:
+    _give_up(app, chosen)
+    with _platform(app, administrator) as platform:
         _print_changes(app, chosen, "uncordon", run(_masters(app), chosen, print_progress, platform), as_json)
 
 
 @node.command()
 @NAMES
-@click.option("--force", is_flag=True, help="Evict pods without a controller too: they are gone for good.")
-@click.option(
-    "--delete-local-data", is_flag=True, help="Evict pods with an emptyDir too: what is in it is gone."
-)
-@click.option(
-    "--notice",
-    type=DURATION,
-    default="30m",
-    show_default=True,
-    metavar="DURATION",
-    help="How long before the owners of AVA's workbenches on the nodes are notified.",
-)
-@click.option("--stop-runs", is_flag=True, help="End AVA's trainings too when the notice is over.")
-@click.option(
-    "--timeout",
-    type=click.IntRange(1),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long each node may take, for AVA's runs after their notice.",
-)
-@dry_run("Show the runs on the nodes and what is evicted; change nothing.")
-@AS
-@JSON
+@drain_options
+@drain_timeout(600)
+@former_flag("--check", "check", "--dry-run")
+@former_flag("--force", "force", "--accept pods-without-controller")
+@former_flag("--delete-local-data", "delete_local_data", "--accept pods-local-data")
+@operation_options
 @pass_app
 def drain(
     app: App,
+    /,
     names: tuple[str, ...],
-    force: bool,
-    delete_local_data: bool,
     notice: int,
     stop_runs: bool,
+    administrator: str | None,
     timeout: int,
     check: bool,
-    whom: str | None,
-    as_json: bool,
-) -> None:
-    """Cordon nodes and have their pods move elsewhere, one node after the other.
+    force: bool,
+    delete_local_data: bool,
+    accepted: tuple[str, ...],
+    dry_run: bool,
+    **options: Any,
+) -> int:
+    """Cordon nodes and have their pods move elsewhere.
 
     AVA's runs leave first: services get a replica elsewhere, workbenches stop after the notice with their disks kept,
     trainings end by themselves, by their owners' consent, or with --stop-runs after the notice. Owners are notified at once.
 
     Other pods are evicted, so that PodDisruptionBudgets are respected; what is waited for is shown. Pods of daemon
-    sets and static pods stay. Pods that would be lost forbid it, before anything is changed: those without a controller,
-    and those with an emptyDir. A node that is not drained in time stays cordoned, and the same command continues with it.
+    sets and static pods stay. Pods that would be lost forbid it: those without a controller, and those with an emptyDir.
+    Where it fails, nodes that it has cordoned take pods again.
     """
-    from avadm.kube.drain import Allowed, plan
-    from avadm.kube.drain import drain as run
-    from avadm.kube.node_runs import Notice
+    from avadm.operations.drain import drain as plan
 
-    if notice > LONGEST_NOTICE_S:
-        raise click.BadParameter("expected 7d at most.", param_hint="--notice")
     chosen = _known(app, names)
-    allowed = Allowed(force, delete_local_data, timeout, Notice(notice, stop_runs))
-    with _platform(app, whom) as platform:
-        if check:
-            _show_plan(app, plan(_masters(app), chosen, allowed, print_progress, platform), as_json)
-            return
-        done = run(_masters(app), chosen, allowed, print_progress, platform=platform)
-    if as_json:
-        print_json({"site": app.site_file().site.name, "nodes": [one.as_dict() for one in done]})
-        return
-    for one in done:
-        left = f"{quantity(len(one.runs), 'run')} of AVA left, " if one.runs else ""
-        console.print(
-            Text(
-                f"{one.node} drained: {left}{quantity(len(one.evicted), 'pod')} evicted in {one.seconds:.0f} s; "
-                "cordoned."
-            )
-        )
-
-
-def _show_plan(app: App, found: Plan, as_json: bool) -> None:
-    """Show what draining would mean."""
-    from avadm.kube.node_runs import utc
-
-    if as_json:
-        nodes = [
-            {"node": n, "cordoned": c, "pods": found.going[n], "runs": [r.as_dict() for r in found.runs[n]]}
-            for n, c in found.cordoned.items()
-        ]
-        print_json({"site": app.site_file().site.name, "nodes": nodes})
-        return
-    for name, count in found.going.items():
-        console.print(Text(f"{name}: {quantity(count, 'pod')} to evict"))
-        for one in found.runs[name]:
-            console.print(Text(f"{name}: {one.words(utc())}"))
+    also = [
+        *(["pods-without-controller"] if force else []),
+        *(["pods-local-data"] if delete_local_data else []),
+    ]
+    accept = frozenset((*accepted, *also))
+    return operate(
+        app,
+        plan(chosen, drained(notice, stop_runs, administrator, timeout), accept),
+        accepted=sorted(accept),
+        dry_run=dry_run or check,
+        done=f"Drained and cordoned: {', '.join(chosen)}. `avadm node uncordon` lets pods come again.",
+        **options,
+    )
 
 
 def _mark(app: App, names: tuple[str, ...], verb: str, as_json: bool) -> None:
@@ -171,8 +129,22 @@ def _print_changes(
         console.print(Text(f"{name} {verb}ed" if answer[name]["changed"] else f"{name} was {verb}ed already"))
 
 
+def _give_up(app: App, names: Sequence[str]) -> None:
+    """Give up drains of these nodes that are half done; the site is not locked where none is."""
+    from avadm.engine.session import Session
+    from avadm.operations.drain import give_up, half_drained
+    from avadm.operations.run import run
+    from avadm.state.lock.nodes import LockNodes
+
+    site_file = app.site_file()
+    nodes = LockNodes(site_file, app.fleet())
+    session = Session.open(site_file, nodes, nodes.do("show"), write=False, vault_lost=True)
+    if half_drained(session.records.state, names):
+        run(site_file, app.fleet(), give_up(names), (), print_progress)
+
+
 @contextmanager
-def _platform(app: App, whom: str | None) -> Iterator[Platform | None]:
+def _platform(app: App, administrator: str | None) -> Iterator[Platform | None]:
     """Have AVA to be asked about runs; None on a site without it."""
     site_file = app.site_file()
     if site_file.site.components.ava is None:
@@ -180,7 +152,7 @@ def _platform(app: App, whom: str | None) -> Iterator[Platform | None]:
         return
     from avadm.platform_users.node_drains import NodeDrains
 
-    with NodeDrains(site_file, app.fleet(), whom) as platform:
+    with NodeDrains(site_file, app.fleet(), administrator) as platform:
         yield platform
 
 

@@ -9,7 +9,7 @@ import click
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.operation import operate, operation_options
-from avadm.cli.options import existing_key, password_file
+from avadm.cli.options import drain_options, drain_timeout, drained, existing_key, password_file
 
 if TYPE_CHECKING:
     from avadm.cluster.connection import Cluster
@@ -23,19 +23,35 @@ if TYPE_CHECKING:
 @click.option(
     "--dead", is_flag=True, help="The node does not answer and never will: nothing on it is touched."
 )
+@drain_options
+@drain_timeout(1800)
 @operation_options
 @pass_app
-def remove(app: App, /, name: str, role: str, dead: bool, accepted: tuple[str, ...], **options: Any) -> int:
+def remove(
+    app: App,
+    /,
+    name: str,
+    role: str,
+    dead: bool,
+    notice: int,
+    stop_runs: bool,
+    administrator: str | None,
+    timeout: int,
+    accepted: tuple[str, ...],
+    **options: Any,
+) -> int:
     """Remove a node from the site, or one role from a node.
 
-    Its pods move elsewhere, its OSDs are emptied and purged when ceph calls that safe, and nothing of it is left:
-    daemons, keys, certificates, the node in Kubernetes and Calico, its entry in the site file. Then the other nodes
-    are brought up to date. Its disks are not written. The same command continues.
+    AVA's runs leave it as by `node drain`, its other pods move elsewhere, its OSDs are emptied and purged when ceph calls
+    that safe, and nothing of it is left: daemons, keys, certificates, the node in Kubernetes and Calico, its entry in the
+    site file. Then the other nodes are brought up to date. Its disks are not written. The same command continues.
     """
     from avadm.operations import node_remove
 
+    drain = drained(notice, stop_runs, administrator, timeout)
+
     def build(cluster: Cluster) -> Operation:
-        return node_remove.build(cluster, name, role, dead, accepted)
+        return node_remove.build(cluster, name, role, dead, accepted, options=drain)
 
     what = f"The role {role} of {name}" if role else name
     return operate(app, build, accepted=accepted, done=f"{what} is removed.", **options)

@@ -86,7 +86,9 @@ def operate(
     if not yes and not as_json and sys.stdin.isatty():
         click.confirm("Continue?", abort=True, err=True)
 
-    folder = operations.run(site_file, fleet, build, accepted, print_progress, break_lock=break_lock)
+    folder = operations.run(
+        site_file, fleet, build, accepted, print_progress, break_lock=break_lock, resumes=planned.command
+    )
     if as_json:
         print_json({"site": site_file.site.name, "result": "good", "run": folder.id})
     else:

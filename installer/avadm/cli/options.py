@@ -6,11 +6,22 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from avadm.cli.times import DURATION
+
+if TYPE_CHECKING:
+    from avadm.operations.drain import DrainOptions
+
 F = TypeVar("F", bound=Callable[..., Any])
+ADMINISTRATOR = click.option(
+    "--as",
+    "administrator",
+    metavar="NAME",
+    help="AVA's administrator in whose name; needed where there are several.",
+)
 
 
 class Renamed(click.Option):
@@ -44,9 +55,75 @@ class Renamed(click.Option):
             self.opts = every
 
 
+def former_flag(name: str, value: str, current: str) -> Callable[[F], F]:
+    """Return a flag that another option has replaced: it works with a warning and is not shown.
+
+    Args:
+        name: the flag.
+        value: name of the function's argument.
+        current: what is written in its place.
+    """
+
+    def warn(context: click.Context, parameter: click.Parameter, given: bool) -> bool:
+        if given:
+            _warn(name, current)
+        return given
+
+    return click.option(name, value, is_flag=True, hidden=True, callback=warn)
+
+
+def drain_options(function: F) -> F:
+    """Add --notice, --stop-runs and --as: how nodes with runs of AVA are drained; `drained` takes them."""
+    options = [
+        click.option(
+            "--notice",
+            type=DURATION,
+            default="30m",
+            show_default=True,
+            metavar="DURATION",
+            help="How long before the owners of AVA's workbenches on the nodes are notified.",
+        ),
+        click.option("--stop-runs", is_flag=True, help="End AVA's trainings too when the notice is over."),
+        ADMINISTRATOR,
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def drained(notice: int, stop_runs: bool, administrator: str | None, timeout: int) -> DrainOptions:
+    """Return how nodes are drained, by the values of these options.
+
+    Raises:
+        click.BadParameter: the notice is longer than AVA lets it be.
+    """
+    from avadm.kube.node_runs import LONGEST_NOTICE_S, Notice
+    from avadm.operations.drain import DrainOptions
+
+    if notice > LONGEST_NOTICE_S:
+        raise click.BadParameter("expected 7d at most.", param_hint="--notice")
+    return DrainOptions(Notice(notice, stop_runs), administrator or "", timeout)
+
+
+def drain_timeout(default: int) -> Callable[[F], F]:
+    """Return the option --timeout of a drain, in seconds."""
+    return click.option(
+        "--timeout",
+        type=click.IntRange(1),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help="Limit of the eviction from each node, and, once the notice is over, without a run that leaves.",
+    )
+
+
 def _warned(former: str, current: str, process: Callable[[Any, Any], None], value: Any, state: Any) -> None:
-    click.echo(f"`{former}` is now `{current}`; the former name is removed in release 0.3.", err=True)
+    _warn(former, current)
     process(value, state)
+
+
+def _warn(former: str, current: str) -> None:
+    click.echo(f"`{former}` is now `{current}`; the former name is removed in release 0.3.", err=True)
 
 
 def dry_run(help: str) -> Callable[[F], F]:

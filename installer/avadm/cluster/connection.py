@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,8 @@ from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.kube.masters import Masters
+from avadm.kube.node_runs import Platform
+from avadm.platform_users.node_drains import NodeDrains
 from avadm.remote import access
 from avadm.remote.fleet import Fleet
 from avadm.site.load import SiteFile
@@ -34,6 +36,7 @@ class Cluster:
         state: what is recorded of it.
         replica: the copies of the records on its nodes; None before the site's lock is held: nothing is recorded then.
         avoided: nodes that are not asked for others: they are dead, or about to leave.
+        platforms: administrator ("": the only one) to AVA as it is asked in that name.
     """
 
     site_file: SiteFile
@@ -41,6 +44,7 @@ class Cluster:
     state: SiteState
     replica: StateReplica | None = None
     avoided: frozenset[str] = frozenset()
+    platforms: dict[str, Platform] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def site(self) -> Site:
@@ -52,6 +56,22 @@ class Cluster:
         """The masters of Kubernetes."""
         names = self.asked("master")
         return Masters(self.fleet, names, self.site_file.profile.python)
+
+    def platform(self, administrator: str = "") -> Platform | None:
+        """Return AVA, asked in the name of an administrator, of the only one where empty; None on a site without it.
+
+        It is connected at the first question, until `close`.
+        """
+        if self.site.components.ava is None:
+            return None
+        if administrator not in self.platforms:
+            self.platforms[administrator] = NodeDrains(self.site_file, self.fleet, administrator or None)
+        return self.platforms[administrator]
+
+    def close(self) -> None:
+        """End what was opened to ask the site."""
+        for one in self.platforms.values():
+            one.close()
 
     def asked(self, role: str) -> list[str]:
         """Return the names of a role's nodes that may be asked."""

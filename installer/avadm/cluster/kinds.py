@@ -1,18 +1,19 @@
-"""The temporary settings that there are: cordoned nodes, OSDs that stay in while down, silences, ends of maintenances."""
+"""The temporary settings that there are: cordoned nodes, notices to owners of runs, OSDs kept in, silences, end times."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.cluster.setting import Setting
 from avadm.disks.nodes import ask
 from avadm.errors import DAMAGE, AvadmError
+from avadm.kube.node_runs import Notice, Platform
 from avadm.remote import access
 from avadm.remote.fleet import Result
 from avadm.site.placement import alertmanagers
@@ -30,6 +31,7 @@ class Cordon(Setting):
     """No new pods on a node of Kubernetes; the target is its name."""
 
     kind: ClassVar[str] = "cordon"
+    resumed: ClassVar[bool] = True  # pods would come back in between, and AVA would withdraw its notices
 
     def held(self, cluster: Cluster) -> bool:
         """Return whether the node is cordoned; a node that Kubernetes does not know is not."""
@@ -43,6 +45,54 @@ class Cordon(Setting):
         """Let pods come again."""
         if self.held(cluster):
             cluster.masters.ask("uncordon", [self.target])
+
+
+@dataclass(frozen=True)
+class RunDrain(Setting):
+    """AVA's runs leave a node, their owners notified; the target is ``NODE``, or ``NODE ADMINISTRATOR`` where one is named.
+
+    Attributes:
+        notice: what the owners are given.
+    """
+
+    kind: ClassVar[str] = "ava-drain"
+    blocks: ClassVar[bool] = (
+        False  # AVA may be down; where the node takes pods, it withdraws the notice by itself
+    )
+    resumed: ClassVar[bool] = True  # the notice would begin again
+    notice: Notice = field(default_factory=Notice)
+
+    @classmethod
+    def of(cls, node: str, administrator: str, notice: Notice) -> Self:
+        """Return that of a node, in the name of an administrator; of the only one where empty."""
+        return cls(f"{node} {administrator}" if administrator else node, notice)
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return f"notice to the owners of AVA's runs on {self._node}"
+
+    @property
+    def _node(self) -> str:
+        return self.target.partition(" ")[0]
+
+    def _platform(self, cluster: Cluster) -> Platform | None:
+        return cluster.platform(self.target.partition(" ")[2])
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return whether AVA drains the node; never on a site without AVA."""
+        platform = self._platform(cluster)
+        return platform is not None and platform.node(self._node).until is not None
+
+    def set(self, cluster: Cluster) -> None:
+        """Notify the owners; the first notice stays."""
+        if (platform := self._platform(cluster)) is not None:
+            platform.begin(self._node, self.notice)
+
+    def unset(self, cluster: Cluster) -> None:
+        """Let the runs stay."""
+        if (platform := self._platform(cluster)) is not None:
+            platform.withdraw(self._node)
 
 
 @dataclass(frozen=True)

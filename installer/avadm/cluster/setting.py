@@ -22,6 +22,8 @@ class Setting(ABC):
     """Names the class in records; never renamed."""
     blocks: ClassVar[bool] = True
     """Whether commands are refused while it could not be undone; not where what is left of it loses nothing."""
+    resumed: ClassVar[bool] = False
+    """Whether it stays set until the command that was killed continues, where undoing it first would lose something."""
     target: str
 
     @property

@@ -12,13 +12,15 @@ from dataclasses import replace
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import Cordon, EndMetric, LocateLed, Noout, Silence
+from avadm.cluster.kinds import Cordon, EndMetric, LocateLed, Noout, RunDrain, Silence
 from avadm.cluster.setting import Setting
 from avadm.errors import AvadmError
 from avadm.findings import Finding, Severity
 from avadm.state.operations import SettingRecord
 
-KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Cordon, EndMetric, LocateLed, Noout, Silence)}
+KINDS: dict[str, type[Setting]] = {
+    kind.kind: kind for kind in (Cordon, EndMetric, LocateLed, Noout, RunDrain, Silence)
+}
 """Kind to its class, so that a record can be undone."""
 
 
@@ -32,17 +34,22 @@ class Settings:
 
     def __init__(self, cluster: Cluster, tell: Callable[[str], None]) -> None:
         self._cluster, self._tell = cluster, tell
+        self._set: set[tuple[str, str, str]] = set()
 
     def hold(self, settings: Iterable[Setting], owner: str) -> None:
-        """Set settings for an owner, each recorded first with whether it was set before."""
+        """Set settings for an owner, each once and recorded first with whether it was set before."""
         state = self._cluster.state
         for setting in settings:
+            key = setting.kind, setting.target, owner
+            if key in self._set:
+                continue
             if state.setting(setting.kind, setting.target, owner) is None:
                 before = setting.held(self._cluster)
                 record = SettingRecord(setting.kind, setting.target, owner, time.time(), before)
                 state.keep_setting(record)
                 self._cluster.push()
             setting.set(self._cluster)
+            self._set.add(key)
 
     def release(self, records: Sequence[SettingRecord]) -> list[Finding]:
         """Undo recorded settings, but for what somebody else had set; return those that could not be undone."""
@@ -51,6 +58,7 @@ class Settings:
         state, found = self._cluster.state, []
         for record in records:
             kind = KINDS.get(record.kind)
+            self._set.discard((record.kind, record.target, record.owner))
             try:
                 if kind is None:
                     raise AvadmError.of("setting-unknown", found=record.kind)
@@ -77,13 +85,17 @@ class Settings:
             state.keep_setting(replace(record, owner=heir, before=before))
             state.drop_setting(record)
 
-    def recover(self) -> list[Finding]:
+    def recover(self, resumed: str = "") -> list[Finding]:
         """Undo what operations left that were killed; what a maintenance holds stays. The site's lock must be held.
+
+        Args:
+            resumed: the owner that continues now: of its settings those stay that are made for it (`Setting.resumed`).
 
         Returns:
             what could not be undone and must be first; the rest is shown, and tried again by the next command.
         """
         left = [r for r in self._cluster.state.settings() if r.temporary]
+        left = [r for r in left if r.owner != resumed or r.kind not in KINDS or not KINDS[r.kind].resumed]
         for record in left:
             self._tell(f"Undoing what an interrupted command left: {record.kind} {record.target}.")
         found = self.release([r for r in left if blocks(r)])

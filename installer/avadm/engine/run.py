@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from avadm import paths
 from avadm.artifacts.requirements import refuse_missing
@@ -89,8 +89,10 @@ def _settle_operations(session: Session, steps: Sequence[ScheduledPhase], notes:
     Raises:
         AvadmError: one is half done on a component of these steps, or a setting could not be undone.
     """
-    cluster = Cluster(session.site_file, session.fleet, session.records.state, session.replica)
-    left = Settings(cluster, notes).recover()
+    with closing(
+        Cluster(session.site_file, session.fleet, session.records.state, session.replica)
+    ) as cluster:
+        left = Settings(cluster, notes).recover()
     if findings := [*left, *half_done(session.records.state, {step.name for step in steps})]:
         raise AvadmError(findings)
 

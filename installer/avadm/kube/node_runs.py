@@ -1,25 +1,24 @@
-"""AVA's runs on a node, and waiting until they have left it; what the platform does is behind an interface.
+"""AVA's runs on nodes, and whether they have left; what the platform does is behind an interface.
 
-That the platform stops a run says that its pods are going to end; that they are gone is asked of Kubernetes.
+That the platform stops a run means that its pods are going to end; whether they are gone is asked of Kubernetes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from avadm.catalogue import finding
-from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.kube.masters import Masters
-from avadm.quantity import quantity
 
-EVERY_S = 10  # between two looks
-TRIES = 3  # looks in a row that may fail: a master or the platform may be moving
-SHOWN = 20  # runs that are named; the rest is counted
-Tell = Callable[[str], None]
+SHOWN = 20
+"""Runs that are named; the rest is counted."""
+LONGEST_NOTICE_S = 7 * 86_400
+"""Seconds; AVA refuses a longer one. No wait for runs is counted as expected beyond it."""
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
+Pods = Mapping[str, str]
+"""Pods, NAMESPACE/NAME, with the run that each says it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Run:
         id, kind, name, owner, group: the platform's.
         namespace: of its pods.
         since: when it had its nodes, or was admitted; UTC.
-        leaves: when it leaves the node at the latest, UTC; None: it ends by itself.
+        leaves: when it leaves the node at the latest, UTC; None: it ends by itself, or the node is not drained.
         stopping: whether its end was asked for.
     """
 
@@ -66,25 +65,58 @@ class Run:
         """Return it JSON-ready."""
         names = ("id", "kind", "name", "owner", "group")
         since = self.since.isoformat() if self.since else None
-        return {**{name: getattr(self, name) for name in names}, "since": since}
+        leaves = self.leaves.isoformat() if self.leaves else None
+        return {**{name: getattr(self, name) for name in names}, "since": since, "leaves": leaves}
 
-    def words(self, now: datetime) -> str:
-        """Return it for people: what, whose, how old, and when it leaves."""
-        age = f", {_age((now - self.since).total_seconds())}" if self.since else ""
-        if self.stopping:
-            end = "is stopping"
+    def planned(self, notice: Notice, now: datetime) -> str:
+        """Return it for people before the node is drained: what, whose, how old, and how it will leave."""
+        if self.stopping or self.leaves:
+            end = self.end
         elif self.kind == "service":
-            end = "moves" + (f" by {self.leaves:%H:%M} UTC" if self.leaves else "")
+            end = "moves to other nodes"
+        elif self.kind == "workbench":
+            end = f"stops {_long(notice.seconds)} after the notice to its owner"
+        elif notice.stop_runs:
+            end = f"is ended {_long(notice.seconds)} after the notice to its owner"
         else:
-            end = f"stops at {self.leaves:%H:%M} UTC" if self.leaves else "ends by itself"
+            end = "is waited for"
+        age = f", {_age((now - self.since).total_seconds())}" if self.since else ""
         return f"{self.kind} {self.name} of {self.owner} ({self.id}{age}): {end}"
+
+    @property
+    def end(self) -> str:
+        """How it leaves a node that is drained, for people."""
+        if self.stopping:
+            return "is stopping"
+        at = f"{self.leaves:%Y-%m-%d %H:%M} UTC" if self.leaves else ""
+        if self.kind == "service":
+            return "moves" + (f" by {at}" if at else "")
+        return f"stops at {at}" if at else "ends by itself, or when its owner agrees"
+
+    @property
+    def title(self) -> str:
+        """What, whose, and how it leaves; without its age, so that the same text comes again while nothing changes."""
+        return f"{self.kind} {self.name} of {self.owner} ({self.id}): {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRuns:
+    """What the platform knows of a node.
+
+    Attributes:
+        runs: the runs on it as last seen, oldest first.
+        until: when the notice to their owners is over, UTC; None: the node is not drained.
+    """
+
+    runs: Sequence[Run] = ()
+    until: datetime | None = None
 
 
 class Platform(Protocol):
     """What avadm asks of AVA. Each raises AvadmError where it cannot be asked or refuses."""
 
-    def runs(self, node: str) -> list[Run]:
-        """Return the runs on a node as last seen, oldest first."""
+    def node(self, name: str) -> NodeRuns:
+        """Return the runs on a node, and whether it is drained."""
 
     def begin(self, node: str, notice: Notice) -> None:
         """Have the runs of a node leave it, their owners notified; the first notice stays."""
@@ -92,104 +124,94 @@ class Platform(Protocol):
     def withdraw(self, node: str) -> None:
         """Let the runs of a node stay."""
 
+    def close(self) -> None:
+        """End the connection; the next question makes another."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsLeft:
+    """The runs that are still on nodes.
+
+    Attributes:
+        pods: how many pods of runs are left.
+        words: the runs and pods, for people; the first few.
+        expected_s: seconds until the last of them leaves as announced; 0 where nothing more is announced.
+    """
+
+    pods: int = 0
+    words: Sequence[str] = field(default=())
+    expected_s: float = 0.0
+
 
 def utc() -> datetime:
     """Return the time."""
     return datetime.now(UTC)
 
 
-def wait_for_runs(
+def runs_left(
     masters: Masters,
     platform: Platform,
-    node: str,
-    timeout: float,
-    tell: Tell,
-    begun: set[str],
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
-    now: Callable[[], datetime] = utc,
-) -> list[Run]:
-    """Wait until no pod of AVA's runs is on a node; return the runs that have left.
+    nodes: Collection[str],
+    ignored: Collection[str] = (),
+    now: datetime | None = None,
+) -> RunsLeft:
+    """Return what is left of AVA's runs on nodes that are drained; the platform is not asked where no pod is.
 
     Args:
-        masters: asked for the node's pods.
+        masters: asked for the nodes' pods.
         platform: asked for its runs.
-        node: its name; it is cordoned, and its drain begun.
-        timeout: seconds after the last notice that is known, and after the beginning.
-        tell: shows one line.
-        begun: gets the node as soon as a run has left it, or where the time is over: it stays cordoned then.
-        clock: seconds.
-        sleep: waits so many of them.
+        nodes: their names.
+        ignored: pods that say they are of runs that the platform does not know: they are evicted.
         now: the time, UTC.
 
     Raises:
-        AvadmError: runs are left when the time is over, or neither could be asked several times in a row.
+        AvadmError: the masters or the platform cannot be asked.
     """
-    met: dict[str, Run] = {}
-    latest, failed, shown = clock(), 0, ""
-    while True:
-        try:
-            pods = masters.ask("look", [node], force=True, delete_local_data=True)[node].get("runs", {})
-            known = {run.identity: run for run in platform.runs(node)} if pods else {}
-        except AvadmError as error:
-            failed += 1
-            if failed == TRIES:
-                raise
-            tell(f"{node}: {error} It is tried again.")
-            sleep(EVERY_S / 2)
-            continue
-        failed = 0
-        there = {(pod.partition("/")[0], run): pod for pod, run in pods.items()}
-        left = [known[one] for one in known if one in there]
-        met |= {run.id: run for run in left}
-        gone = [run for id, run in met.items() if id not in pods.values()]
-        if gone:
-            begun.add(node)
+    time = now or utc()
+    # What is refused is not asked for again; only runs matter here.
+    seen = masters.ask("look", list(nodes), force=True, delete_local_data=True)
+    words: list[str] = []
+    count, expected = 0, 0.0
+    for node in nodes:
+        pods = {pod: run for pod, run in seen[node].get("runs", {}).items() if pod not in ignored}
         if not pods:
-            return gone
+            continue
+        count += len(pods)
+        known = platform.node(node)
+        runs = present(known.runs, pods)
+        held = {run.identity for run in runs}
         # A pod whose run the platform has ended, or does not know yet.
-        strangers = [pod for one, pod in there.items() if one not in known]
-        # Only notices that are not over: a run without an end must not move the time on with each look.
-        latest = max([latest, *(clock() + wait for run in left if (wait := _until(run, now())) > 0)])
-        words = [run.words(now()) for run in left] + [f"pod {pod}" for pod in strangers]
-        if clock() >= latest + timeout:
-            begun.add(node)
-            raise AvadmError(_left(node, words, timeout))
-        if (text := "\n".join(sorted(_key(run) for run in left) + sorted(strangers))) != shown:
-            for line in _first(words):
-                tell(f"{node}: {line}")
-            shown = text
-        sleep(EVERY_S)
+        others = [f"pod {pod}" for pod, run in sorted(pods.items()) if identity(pod, run) not in held]
+        if known.until is None:
+            others.append("AVA has withdrawn the notice")
+        words += [f"{node}: {one}" for one in (*(run.title for run in runs), *others)]
+        ends = [known.until, *(run.leaves for run in runs if not run.stopping)]
+        expected = max([expected, *((end - time).total_seconds() for end in ends if end is not None)])
+    more = [f"and {len(words) - SHOWN} more"] if len(words) > SHOWN else []
+    return RunsLeft(count, [*words[:SHOWN], *more], min(expected, LONGEST_NOTICE_S))
 
 
-def _key(run: Run) -> str:
-    return f"{run.id} {run.leaves} {run.stopping}"
+def present(runs: Iterable[Run], pods: Pods) -> list[Run]:
+    """Return those runs of which there are pods; the platform's own knowledge may be some seconds old."""
+    held = {identity(pod, run) for pod, run in pods.items()}
+    return [run for run in runs if run.identity in held]
 
 
-def _until(run: Run, now: datetime) -> float:
-    """Return the seconds until a run leaves at the latest; 0 where that is not known or over."""
-    return max(0.0, (run.leaves - now).total_seconds()) if run.leaves and not run.stopping else 0.0
+def identity(pod: str, run: str) -> tuple[str, str]:
+    """Return namespace and run of a pod, NAMESPACE/NAME."""
+    return pod.partition("/")[0], run
 
 
-def _left(node: str, words: Sequence[str], timeout: float) -> Finding:
-    return finding(
-        "drain-runs-left",
-        found="; ".join(_first(words)),
-        wanted="no run on the node",
-        host=node,
-        timeout=timeout,
-        node=node,
-        count=quantity(len(words), "run is", "runs are"),
-    )
-
-
-def _first(words: Sequence[str]) -> list[str]:
-    more = len(words) - SHOWN
-    return [*words[:SHOWN], *([f"and {more} more"] if more > 0 else [])]
+def _long(seconds: int) -> str:
+    """Return a duration in the largest unit in which it is a whole number."""
+    for unit, size in _UNITS:
+        if seconds and seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 def _age(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+    for unit, size in _UNITS:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{max(0, int(seconds))} s"

@@ -10,7 +10,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self
@@ -24,10 +24,11 @@ from avadm.cluster.settings import Settings, blocks
 from avadm.components.catalog import COMPONENTS
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
-from avadm.kube.drain import REFUSAL_IDS, SHOWN, Allowed, drain
+from avadm.kube.drain import listed
+from avadm.operations import drain
+from avadm.operations.drain import DrainOptions
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build, current_user
-from avadm.quantity import quantity
 from avadm.site.model import Site
 from avadm.site.placement import alertmanagers, kube_nodes
 from avadm.state.operations import MAINTENANCE, OPERATION, SettingRecord
@@ -51,7 +52,7 @@ ACCEPTABLE = frozenset(
         "pools-stop",
         "single-master",
         "virtual-address-lost",
-        *REFUSAL_IDS.values(),
+        *drain.ACCEPTABLE,
     }
 )
 
@@ -120,7 +121,7 @@ class Begin:
         seconds: how long it lasts.
         reason: why.
         accepted: ids of refusals that the user accepts.
-        timeout: seconds that the drain of each node may take.
+        drain: how the nodes are drained.
         text: the duration as the user wrote it.
     """
 
@@ -129,12 +130,12 @@ class Begin:
     seconds: int
     reason: str
     accepted: frozenset[str] = frozenset()
-    timeout: float = 600.0
+    drain: DrainOptions = field(default_factory=DrainOptions)
     text: str = ""
 
     @property
     def command(self) -> str:
-        """The command that continues it."""
+        """The command that continues it, without the options of the drain."""
         where = ["--rack", self.rack] if self.rack is not None else list(dict.fromkeys(self.names))
         words = [*where, "--for", self.text or f"{self.seconds}s", "--reason", self.reason]
         return shlex.join(["avadm", *BEGIN.split(), *words])
@@ -161,16 +162,17 @@ def begin(asked: Begin, now: Callable[[], float] = time.time) -> Build:
     """Return what plans the beginning of a maintenance."""
 
     def build(cluster: Cluster) -> Operation:
+        command = drain.continued(cluster.state, asked.command, asked.drain)
         names, refusals = _nodes(cluster.site, asked)
         refusals += _words(asked)
         refusals += _held(cluster.state, names)
         if not names:
-            return Operation(BEGIN, asked.command, (), refusals=refusals, acceptable=ACCEPTABLE)
+            return Operation(BEGIN, command, (), refusals=refusals, acceptable=ACCEPTABLE)
         name = _name(names, asked.rack)
         taken = next((one for one in maintenances(cluster.state) if one.name == name), None)
         if taken is not None and not set(taken.nodes) & set(names):
             refusals.append(finding("maintenance-name", found=name, wanted="a name that is free"))
-        planned = _Beginning(cluster, asked, names, name, now()).operation()
+        planned = _Beginning(cluster, asked, command, names, name, now()).operation()
         return replace(planned, refusals=[*refusals, *planned.refusals])
 
     return build
@@ -182,6 +184,7 @@ class _Beginning:
 
     cluster: Cluster
     asked: Begin
+    command: str
     names: list[str]
     name: str
     now: float
@@ -206,19 +209,20 @@ class _Beginning:
         refusals += self._masters(seen)
         refusals += self._addresses(seen)
         alive, dead = self._by_state(kube, seen)
-        pods, moving = self._pods(alive)
-        refusals += pods
-        # One that is too long is refused, and may be no time at all.
+        drained = self._drained(alive, refusals)
+        # One that is too long is refused, and may be no time at all. It begins when the owners' notice is over.
         until = self.now + min(self.asked.seconds, LONGEST_S)
+        until += self.asked.drain.notice.seconds if drained.runs else 0
         note = Maintenance(
             self.name, tuple(self.names), self.asked.reason, current_user(), self.now, until
         ).note
         return Operation(
             BEGIN,
-            self.asked.command,
-            self._steps(seen, alive, dead, until, silent),
+            self.command,
+            self._steps(seen, drained, dead, until, silent),
             components=_components(roles),
-            interrupts=self._interrupts(seen, moving, dead),
+            interrupts=[*drained.interrupts, *self._interrupts(seen, dead)],
+            runs=drained.runs,
             refusals=refusals,
             acceptable=ACCEPTABLE,
             keeps=MAINTENANCE + self.name,
@@ -250,7 +254,7 @@ class _Beginning:
             if quorum is not None and not quorum.survives(leaving):
                 left = ", ".join(sorted(quorum.inside - leaving)) or "none"
                 enough = len(quorum.members) // 2 + 1
-                wanted = f"{enough} of {len(quorum.members)} in quorum without {_listed(self.names)}"
+                wanted = f"{enough} of {len(quorum.members)} in quorum without {listed(self.names)}"
                 refusals.append(finding(code, found=f"left in it: {left}", wanted=wanted))
         return refusals
 
@@ -283,7 +287,7 @@ class _Beginning:
         return [
             finding(
                 "single-master",
-                where=_listed(sorted(masters & set(self.names))),
+                where=listed(sorted(masters & set(self.names))),
                 found="no other master that answers",
                 wanted="a master that stays",
             )
@@ -314,36 +318,34 @@ class _Beginning:
         known = [name for name in kube if name in seen.ready]
         return [n for n in known if seen.ready[n]], [n for n in known if not seen.ready[n]]
 
-    def _pods(self, alive: Sequence[str]) -> tuple[list[Finding], int]:
-        """Return the pods that a drain would lose, and how many pods it moves."""
-        refusals: list[Finding] = []
-        if not alive:
-            return [], 0
-        looks = self._try(refusals, lambda: self.cluster.masters.ask("look", alive)) or {}
-        for node in looks:
-            for why, pods in looks[node]["refused"].items():
-                if why in REFUSAL_IDS:
-                    refusals.append(finding(REFUSAL_IDS[why], found=_listed(pods), host=node))
-                else:
-                    remedy = f"`avadm node drain {node}` says more."
-                    found = f"{why}: {_listed(pods)}"
-                    refusals.append(finding("drain-refused", found=found, host=node, remedy=remedy))
-        return refusals, sum(len(one["going"]) for one in looks.values())
+    def _drained(self, alive: Sequence[str], refusals: list[Finding]) -> drain.DrainPart:
+        """Return the drain of the nodes that can be drained."""
+        up = f"`{shlex.join(['avadm', *END.split(), self.name])}` gives up."
+        asked = self.asked
+
+        def plan() -> drain.DrainPart:
+            planned = drain.part(self.cluster, alive, asked.drain, asked.accepted, gives_up=up)
+            refusals.extend(planned.refusals)
+            return planned
+
+        return self._try(refusals, plan) or drain.DrainPart()
 
     def _steps(
-        self, seen: _Site, alive: Sequence[str], dead: Sequence[str], until: float, silent: Collection[str]
+        self,
+        seen: _Site,
+        drained: drain.DrainPart,
+        dead: Sequence[str],
+        until: float,
+        silent: Collection[str],
     ) -> list[Step]:
         steps = [self._notices(until, seen, silent)]
         if hosts := [name for name in self.names if name in seen.hosts]:
-            title = f"keep the OSDs of {_listed(hosts)} in while they are down"
+            title = f"keep the OSDs of {listed(hosts)} in while they are down"
             steps.append(Step(title, _nothing, settings=tuple(Noout(host) for host in hosts)))
         if dead:
-            title = f"cordon {_listed(dead)}, not Ready: pods cannot end there, and are replaced elsewhere by Kubernetes"
+            title = f"cordon {listed(dead)}, not Ready: pods cannot end there, and are replaced elsewhere by Kubernetes"
             steps.append(Step(title, _nothing, tuple(dead), settings=tuple(Cordon(name) for name in dead)))
-        if alive:
-            cordons = tuple(Cordon(name) for name in alive)
-            steps.append(Step(f"drain {_listed(alive)}", self._drain(alive), tuple(alive), settings=cordons))
-        return steps
+        return [*steps, *drained.steps]
 
     def _notices(self, until: float, seen: _Site, silent: Collection[str]) -> Step:
         """Return the step that silences alerts and exports the end time, as far as there is something that could."""
@@ -360,27 +362,10 @@ class _Beginning:
         title = f"announce the maintenance {self.name}" + (f" ({'; '.join(lacks)})" if lacks else "")
         return Step(title, _nothing, tuple(witnesses), settings=tuple(settings))
 
-    def _drain(self, names: Sequence[str]) -> Callable[[Tell], None]:
-        def act(tell: Tell) -> None:
-            try:
-                allowed = Allowed.accepting(self.asked.accepted, self.asked.timeout)
-                done = drain(self.cluster.masters, names, allowed, tell)
-            except AvadmError as error:
-                # Whether a node stays cordoned is the maintenance's to say, which undoes it now.
-                remedy = f"`{self.asked.command}` continues it; `avadm maintenance end {self.name}` gives up."
-                left = [replace(f, remedy=remedy) for f in error.findings if f.check != "left-cordoned"]
-                raise AvadmError(left or error.findings, EXIT_FOUND_BAD) from error
-            for one in done:
-                tell(f"    {one.node}: {quantity(len(one.evicted), 'pod')} evicted in {one.seconds:.0f} s")
-
-        return act
-
-    def _interrupts(self, seen: _Site, moving: int, dead: Sequence[str]) -> list[Interruption]:
+    def _interrupts(self, seen: _Site, dead: Sequence[str]) -> list[Interruption]:
         site, found = self.cluster.site, []
-        if moving:
-            found.append(Interruption(f"{quantity(moving, 'pod')}, stopped and started elsewhere", None))
         if dead:
-            found.append(Interruption(f"pods of {_listed(dead)} until Kubernetes replaces them", None))
+            found.append(Interruption(f"pods of {listed(dead)} until Kubernetes replaces them", None))
         for role in sorted(self._roles()):
             able = {n.name for n in site.with_role(role)}
             if not able - seen.gone and role not in {"worker", "gpu", "client", "alluxio_client"}:
@@ -393,12 +378,6 @@ def _nothing(tell: Tell) -> None:
     """Do nothing: the step is its settings, or its gate."""
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return names, the first few."""
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
 def _nodes(site: Site, asked: Begin) -> tuple[list[str], list[Finding]]:
     """Return the nodes that are asked for, in the site file's order, and why some cannot be."""
     names = [n.name for n in site.nodes]
@@ -409,7 +388,7 @@ def _nodes(site: Site, asked: Begin) -> tuple[list[str], list[Finding]]:
         racks = ", ".join(dict.fromkeys(n.rack for n in site.nodes))
         return [], [finding("unknown-rack", where="--rack", found=asked.rack, wanted=f"one of {racks}")]
     refusals = [
-        finding("unknown-node", where="NODE", found=name, wanted=f"one of {_listed(names)}")
+        finding("unknown-node", where="NODE", found=name, wanted=f"one of {listed(names)}")
         for name in dict.fromkeys(asked.names)
         if name not in names
     ]
@@ -512,7 +491,7 @@ def _chosen(cluster: Cluster, words: Sequence[str]) -> tuple[list[Maintenance], 
     for name, nodes in given.items():
         if lacking := [node for node in chosen[name].nodes if node not in nodes]:
             refusals.append(
-                finding("maintenance-part", where=name, found=f"without {_listed(lacking)}", name=name)
+                finding("maintenance-part", where=name, found=f"without {listed(lacking)}", name=name)
             )
     return list(chosen.values()), refusals
 
@@ -587,7 +566,7 @@ class _Ending:
         steps = []
         if not given_up:
             gate = Gate("nodes, OSDs, monitors and etcd members are back", self._back(names), BACK_S)
-            steps.append(Step(f"wait for {_listed(names) or 'no node'}", _nothing, gate=gate))
+            steps.append(Step(f"wait for {listed(names) or 'no node'}", _nothing, gate=gate))
         steps.append(Step(f"undo what {titles} had set", self._undo, tuple(names)))
         if any("osd" in n.roles for n in self.cluster.site.nodes if n.name in names):
             steps.append(
@@ -640,7 +619,7 @@ class _Ending:
             if members := of("etcd"):
                 inside = health.etcd_members(self.cluster).inside
                 missing += [f"etcd of {n} is not in quorum" for n in sorted(members - inside)]
-            return Progress(_listed(missing), len(missing))
+            return Progress(listed(missing), len(missing))
 
         return look
 
@@ -659,6 +638,6 @@ class _Ending:
             found = judge(groups.states)
             words = [f"{n} {state}" for state, n in sorted(found.items())]
             # One large group may take long: its objects show that it comes nearer.
-            return Progress(_listed(words), sum(found.values()) + groups.behind)
+            return Progress(listed(words), sum(found.values()) + groups.behind)
 
         return Gate(title, look, CLEAN_S)

@@ -8,6 +8,7 @@ from typing import Any
 
 from avadm.cluster.setting import Setting
 from avadm.findings import Finding
+from avadm.kube.node_runs import Run
 
 Tell = Callable[[str], None]
 """Shows one line of progress."""
@@ -20,10 +21,12 @@ class Progress:
     Attributes:
         holds: what it waits for, in words; "" where it is open.
         left: how much is left, in a unit of the gate's own; less than before is progress.
+        expected_s: seconds in which nothing needs to come nearer, e.g. until a notice is over; patience begins after them.
     """
 
     holds: str = ""
     left: float = 0.0
+    expected_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,14 @@ class Gate:
         look: asks the cluster; an AvadmError counts as no progress.
         patience: seconds without progress after which the operation ends.
         every: seconds between two looks.
+        remedy: what else users can do where it does not open, a sentence.
     """
 
     title: str
     look: Callable[[], Progress]
     patience: float = 600.0
     every: float = 3.0
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,25 @@ class Interruption:
 
 
 @dataclass(frozen=True, slots=True)
+class LeavingRun:
+    """A run of AVA that leaves a node.
+
+    Attributes:
+        node: the node's name.
+        run: the run.
+        text: what, whose, how old, and how it leaves.
+    """
+
+    node: str
+    run: Run
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it JSON-ready."""
+        return {"node": self.node, **self.run.as_dict()}
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """An operation on a running site, as it was planned from what the cluster reported.
 
@@ -104,6 +128,7 @@ class Operation:
         acceptable: ids of refusals that a user may accept.
         keeps: owner of the settings that stay when it ends well; none stay where empty.
         notes: what is recorded of the site when it ends well, by name; None removes the name.
+        runs: AVA's runs that leave nodes.
     """
 
     verb: str
@@ -116,6 +141,7 @@ class Operation:
     acceptable: frozenset[str] = frozenset()
     keeps: str = ""
     notes: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    runs: Sequence[LeavingRun] = ()
 
     @property
     def nodes(self) -> list[str]:
@@ -131,5 +157,6 @@ class Operation:
             "nodes": self.nodes,
             "interrupts": [{"what": i.what, "seconds": i.seconds} for i in self.interrupts],
             "packages": list(self.packages),
+            "runs": [one.as_dict() for one in self.runs],
             "refusals": [f.as_dict() for f in self.refusals],
         }

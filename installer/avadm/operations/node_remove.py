@@ -13,7 +13,7 @@ from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.components.catalog import PHASES
 from avadm.findings import Finding
-from avadm.operations import removal_ceph, removal_host, removal_kubernetes, removal_records
+from avadm.operations import drain, removal_ceph, removal_host, removal_kubernetes, removal_records
 from avadm.operations.follow import follow
 from avadm.operations.model import Operation, Tell
 from avadm.operations.removal_model import Leaving
@@ -27,7 +27,10 @@ SINGLY = frozenset({"worker", "osd", "mds", "rgw", "mgr", "mon", "alluxio_worker
 """Roles that can be taken from a node that stays."""
 SUPPORTED = SINGLY | {"client", "gpu", "alluxio_client"}
 """Roles of nodes that can be removed as a whole."""
-ACCEPTABLE = frozenset({"local-volumes", "pods-without-controller", "pods-local-data", "space-short"})
+ACCEPTABLE = frozenset({"local-volumes", "space-short"}) | drain.ACCEPTABLE
+
+DRAIN = drain.DrainOptions(timeout=1800.0)
+"""How a worker is drained where the user does not choose."""
 
 
 def command(name: str, role: str = "", dead: bool = False, accepted: Collection[str] = ()) -> str:
@@ -44,6 +47,7 @@ def build(
     dead: bool = False,
     accepted: Collection[str] = (),
     follow: Follow | None = None,
+    options: drain.DrainOptions | None = None,
 ) -> Operation:
     """Plan a removal from what the cluster reports.
 
@@ -54,11 +58,13 @@ def build(
         dead: whether it does not answer and never will.
         accepted: ids of refusals that the user accepts.
         follow: runs what the changed site file asks for; `follow.follow` where None.
+        options: how a worker is drained.
 
     Raises:
         AvadmError: ceph or Kubernetes cannot be asked.
     """
-    line = command(name, role, dead, accepted)
+    options = options or DRAIN
+    line = drain.continued(cluster.state, command(name, role, dead, accepted), options)
     node = next((n for n in cluster.site.nodes if n.name == name), None)
     # What leaves is not asked about the others: it may be dead, or half gone.
     cluster = replace(cluster, avoided=cluster.avoided | {name})
@@ -67,7 +73,7 @@ def build(
     if node is None:
         return _end(cluster, name, begun, line, after)
     leaving = Leaving(
-        cluster, node, frozenset({role} if role else node.roles), not role, dead, frozenset(accepted)
+        cluster, node, frozenset({role} if role else node.roles), not role, dead, frozenset(accepted), options
     )
     if bad := _unfit(leaving, role, begun):
         return Operation(VERB, line, (), refusals=bad, acceptable=ACCEPTABLE)
@@ -82,6 +88,7 @@ def build(
         steps,
         _components(cluster, name),
         [what for one in parts for what in one.interrupts],
+        runs=[run for one in parts for run in one.runs],
         refusals=[*(bad for one in parts for bad in one.refusals), *findings],
         acceptable=ACCEPTABLE,
     )

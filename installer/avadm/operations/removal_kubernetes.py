@@ -9,8 +9,8 @@ from typing import Any
 
 from avadm.catalogue import finding
 from avadm.findings import Finding
-from avadm.kube.drain import REFUSAL_IDS, Allowed, drain
-from avadm.operations.model import Interruption, Step, Tell
+from avadm.operations import drain
+from avadm.operations.model import Step
 from avadm.operations.removal_ceph import STOP
 from avadm.operations.removal_model import Leaving, Part
 
@@ -19,7 +19,6 @@ HOSTNAME = "kubernetes.io/hostname"
 CALICOCTL = "/usr/local/sbin/avadm-calicoctl"
 UNITS = ("kubelet", "kube-proxy", "avadm-volumes-local", "avadm-volumes-node", "avadm-volumes", "calico-node")
 """In the order in which they are stopped: kubelet first, so that no pod comes back."""
-DRAIN_S = 1800.0
 
 
 def part(leaving: Leaving) -> Part:
@@ -31,54 +30,44 @@ def part(leaving: Leaving) -> Part:
     refusals: list[Finding] = []
     if local:
         refusals.append(finding("local-volumes", found=", ".join(local), host=name))
-    interrupts = []
-    if not leaving.dead:
-        looked = cluster.masters.ask("look", [name])[name]
-        refusals += _pods(leaving, looked["refused"], set(looked.get("runs", ())))
-        if looked["going"]:
-            interrupts.append(Interruption("its pods end there and start elsewhere", None))
-    return Part(list(_steps(leaving, local)), refusals, interrupts)
+    known = not leaving.dead and _known(leaving)
+    drained = drain.part(
+        cluster, [name] if known else [], leaving.drain, leaving.accepted, done=lambda: not _known(leaving)
+    )
+    refusals += drained.refusals
+    return Part(list(_steps(leaving, local, drained)), refusals, drained.interrupts, drained.runs)
 
 
-def _steps(leaving: Leaving, local: list[str]) -> Iterator[Step]:
+def _steps(leaving: Leaving, local: list[str], drained: drain.DrainPart) -> Iterator[Step]:
     cluster, name = leaving.cluster, leaving.name
+    yield from drained.steps
     if not leaving.dead:
-        yield Step("drain", lambda tell: _drain(leaving, tell), done=lambda: _known(leaving) is False)
         script = "; ".join(f"{{ {STOP.format(unit=unit)}; }}" for unit in UNITS)
         # A file of the network alone lets the node take pods.
         script += "; rm -f /etc/cni/net.d/10-calico.conflist"
-        yield Step("stop kubelet and its programs", lambda tell: leaving.run(script), leaving.touched)
+        yield Step(
+            "stop kubelet and its programs",
+            lambda tell: leaving.run(script),
+            leaving.touched,
+            settings=drained.settings,
+        )
     for volume in local:
         yield Step(
             f"forget the volume {volume}, whose data are on {name} alone",
             lambda tell, volume=volume: cluster.kubectl("delete", "pv", volume, "--ignore-not-found"),  # type: ignore[misc]
+            settings=drained.settings,
         )
     yield Step(
         f"delete the node {name} of Kubernetes",
         lambda tell: cluster.kubectl("delete", "node", name, "--ignore-not-found"),
         done=lambda: _known(leaving) is False,
+        settings=drained.settings,
     )
     yield Step(
         f"delete the node {name} of Calico, its blocks of addresses and its BGP peers",
         lambda tell: _calico(leaving),
         done=lambda: not _left_in_calico(leaving),
     )
-
-
-def _pods(leaving: Leaving, refused: dict[str, list[str]], runs: set[str]) -> list[Finding]:
-    """Return why the pods that are there must not be evicted; those of the platform's runs are named apart."""
-    found = []
-    if of_runs := sorted({pod for pods in refused.values() for pod in pods} & runs):
-        found.append(finding("ava-runs", found=", ".join(of_runs[:10]), host=leaving.name, name=leaving.name))
-    for why, pods in refused.items():
-        if left := [pod for pod in pods if pod not in runs]:
-            found.append(finding(REFUSAL_IDS[why], found=", ".join(left[:10]), host=leaving.name))
-    return found
-
-
-def _drain(leaving: Leaving, tell: Tell) -> None:
-    allowed = Allowed.accepting(leaving.accepted, DRAIN_S)
-    drain(leaving.cluster.masters, [leaving.name], allowed, tell)
 
 
 def _known(leaving: Leaving) -> bool:

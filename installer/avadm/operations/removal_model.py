@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
-from avadm.operations.model import Interruption, Step
+from avadm.operations.drain import DrainOptions
+from avadm.operations.model import Interruption, LeavingRun, Step
 from avadm.remote import access
 from avadm.site.model import Node
 
@@ -28,6 +29,7 @@ class Leaving:
         whole: whether the node leaves altogether.
         dead: whether it does not answer and never will: nothing on it is touched.
         accepted: ids of refusals that the user accepts.
+        drain: how a worker is drained.
     """
 
     cluster: Cluster
@@ -36,6 +38,7 @@ class Leaving:
     whole: bool
     dead: bool
     accepted: frozenset[str] = frozenset()
+    drain: DrainOptions = field(default_factory=DrainOptions)
 
     @property
     def name(self) -> str:
@@ -69,8 +72,10 @@ class Part:
         steps: what is done.
         refusals: what speaks against it.
         interrupts: what users notice.
+        runs: AVA's runs that leave.
     """
 
     steps: Sequence[Step] = ()
     refusals: Sequence[Finding] = ()
     interrupts: Sequence[Interruption] = ()
+    runs: Sequence[LeavingRun] = ()

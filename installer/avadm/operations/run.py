@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 
 from avadm.catalogue import finding
@@ -44,7 +44,8 @@ def plan(site_file: SiteFile, fleet: Fleet, build: Build) -> Operation:
     """Return an operation as it would run now, without the site's lock; nothing is changed."""
     nodes = LockNodes(site_file, fleet)
     session = Session.open(site_file, nodes, nodes.do("show"), write=False)
-    operation = build(Cluster(site_file, fleet, session.records.state))
+    with closing(Cluster(site_file, fleet, session.records.state)) as cluster:
+        operation = build(cluster)
     blocked = half_done(session.records.state, operation.components, operation.command)
     return replace(operation, refusals=[*blocked, *operation.refusals])
 
@@ -75,6 +76,7 @@ def run(
     tell: Tell,
     *,
     break_lock: bool = False,
+    resumes: str = "",
     clock: Clock | None = None,
 ) -> RunFolder:
     """Run an operation under the site's lock; return its run folder.
@@ -86,6 +88,7 @@ def run(
         accepted: ids of refusals that the user accepts.
         tell: shows one line of progress.
         break_lock: whether a lock of another run is removed.
+        resumes: the command that the plan named: what it had set before it was killed may stay set (`Setting.resumed`).
         clock: time, for tests.
 
     Raises:
@@ -98,14 +101,24 @@ def run(
         if session.note:
             tell(session.note)
         session.records.state.keepers = tuple(nodes.own)
-        cluster = Cluster(site_file, fleet, session.records.state, session.replica)
-        settings = Settings(cluster, tell)
+        with closing(Cluster(site_file, fleet, session.records.state, session.replica)) as cluster:
+            return _prepared(cluster, build, accepted, tell, resumes, clock or Clock())
+
+
+def _prepared(
+    cluster: Cluster, build: Build, accepted: Collection[str], tell: Tell, resumes: str, clock: Clock
+) -> RunFolder:
+    """Undo what killed commands left, plan, and run what is not refused."""
+    settings = Settings(cluster, tell)
+    left = settings.recover(OPERATION + resumes)
+    operation = build(cluster)
+    against = [*half_done(cluster.state, operation.components, operation.command)]
+    against += refused(operation, accepted)
+    if resumes and (left or against or operation.command != resumes):
         left = settings.recover()
-        operation = build(cluster)
-        blocked = half_done(cluster.state, operation.components, operation.command)
-        if findings := [*left, *blocked, *refused(operation, accepted)]:
-            raise AvadmError(findings)
-        return _recorded(cluster, operation, settings, tell, clock or Clock())
+    if findings := [*left, *against]:
+        raise AvadmError(findings)
+    return _recorded(cluster, operation, settings, tell, clock)
 
 
 def _recorded(
@@ -232,15 +245,20 @@ def pass_gate(gate: Gate, tell: Tell, clock: Clock) -> None:
             return
         if least is None or seen.left < least:
             least, since = seen.left, clock.now()
+        since = max(since, clock.now() + seen.expected_s) if seen.expected_s > 0 else since
         if clock.now() - since >= gate.patience:
-            raise AvadmError(
-                finding("gate-closed", found=seen.holds, wanted=gate.title, patience=f"{gate.patience:g}"),
-                EXIT_FOUND_BAD,
-            )
+            raise AvadmError(_closed(gate, seen), EXIT_FOUND_BAD)
         if seen.holds != shown:
             tell(f"    waiting until {gate.title}: {seen.holds}")
             shown = seen.holds
         clock.sleep(gate.every)
+
+
+def _closed(gate: Gate, seen: Progress) -> Finding:
+    remedy = f" {gate.remedy}" if gate.remedy else ""
+    return finding(
+        "gate-closed", found=seen.holds, wanted=gate.title, patience=f"{gate.patience:g}", remedy=remedy
+    )
 
 
 def show(operation: Operation) -> Sequence[str]:
@@ -259,5 +277,6 @@ def show(operation: Operation) -> Sequence[str]:
     for one in operation.interrupts:
         long = "for an unknown time" if one.seconds is None else f"for up to {one.seconds:g} s"
         lines.append(f"  Interrupted: {one.what}" + (f", {long}" if one.seconds != 0.0 else ""))
+    lines += [f"  Run on {one.node}: {one.text}" for one in operation.runs]
     lines += [f"  Package: {one}" for one in operation.packages]
     return lines

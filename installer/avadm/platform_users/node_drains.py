@@ -9,7 +9,7 @@ from types import TracebackType
 
 from ava.client import ApiError, Client
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
-from avadm.kube.node_runs import Notice, Run
+from avadm.kube.node_runs import NodeRuns, Notice, Run
 from avadm.platform_users import connect
 from avadm.remote.fleet import Fleet
 from avadm.site.load import SiteFile
@@ -42,13 +42,13 @@ class NodeDrains:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self.close()
 
-    def runs(self, node: str) -> list[Run]:
-        """Return the runs on a node as last seen, oldest first."""
+    def node(self, name: str) -> NodeRuns:
+        """Return the runs on a node as last seen, oldest first, and until when it is drained."""
         with self._asked() as ava:
-            found = ava.node(node)
-        return [
+            found = ava.node(name)
+        runs = [
             Run(
                 id=run.id,
                 kind=run.kind,
@@ -62,6 +62,7 @@ class NodeDrains:
             )
             for run in found.runs
         ]
+        return NodeRuns(runs, found.drain.until if found.drain is not None else None)
 
     def begin(self, node: str, notice: Notice) -> None:
         """Have the runs of a node leave it, their owners notified; the first notice stays."""
@@ -77,7 +78,7 @@ class NodeDrains:
     def _asked(self) -> Iterator[Client]:
         """Have a client whose token is good for a while; AvadmError for what the platform refuses."""
         if self._client is not None and self._clock() - self._since > RENEW_S:
-            self._close()
+            self.close()
         if self._client is None:
             way = connect.administrator(self._file, self._fleet, self._name)
             self._client, self._since = self._stack.enter_context(way).ava, self._clock()
@@ -85,9 +86,10 @@ class NodeDrains:
             yield self._client
         except ApiError as refused:
             # The next question makes a connection of its own.
-            self._close()
+            self.close()
             raise AvadmError(connect.findings(refused), EXIT_COULD_NOT_RUN) from refused
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """End the token; the next question makes another."""
         self._client = None
         self._stack.close()

@@ -110,23 +110,26 @@ def test_a_worker_is_drained_while_its_service_answers(kube, lab, space, web):
         asked = pool.submit(lab.sh, master, line, 180)
         try:
             # Both replicas are wanted: nothing may go yet.
-            late = avadm("node", "drain", node, "--timeout", "5")
-            assert late.returncode == 2, late.stdout + late.stderr
+            late = avadm("node", "drain", node, "--timeout", "5", "--yes")
+            assert late.returncode == 1, late.stdout + late.stderr
             assert (
                 f"{space}/{there} (kept by budget {space}/web: 2 healthy, at least 2 wanted)" in late.stderr
             )
             assert "Traceback" not in late.stderr
-            assert cordoned(kube, node)
+            # What it had set is undone.
+            assert not cordoned(kube, node)
             assert on(kube, space, node) == {there}
             kube.ctl(f"scale deployment web -n {space} --replicas=3")
             assert wait(lambda: ready(kube, space) == 3, 60), kube.ctl(f"describe pods -n {space}")
-            done = avadm("node", "drain", node, "--timeout", "90")
+            done = avadm("node", "drain", node, "--timeout", "90", "--yes")
             assert done.returncode == 0, done.stdout + done.stderr
             assert cordoned(kube, node)
             assert on(kube, space, node) == set()
             assert wait(lambda: ready(kube, space) == 3, 60), kube.ctl(f"describe pods -n {space}")
             # Again: nothing to do.
-            assert "0 pods evicted" in avadm("node", "drain", node).stdout
+            again = avadm("node", "drain", node, "--yes")
+            assert (again.returncode, "done already" in again.stderr) == (0, True), again.stderr
+            assert cordoned(kube, node)
         finally:
             lab.sh(master, f"touch {stop}")
             back = avadm("node", "uncordon", node)
@@ -157,17 +160,18 @@ def test_pods_that_would_be_lost_are_refused_and_the_node_is_as_before(kube, lab
         )
     assert wait(lambda: on(kube, space, node) == {"bare", "bare-data"}, 30)
     try:
-        refused = avadm("node", "drain", node)
+        bare, data = ("--accept", "pods-without-controller"), ("--accept", "pods-local-data")
+        refused = avadm("node", "drain", node, "--yes")
         assert refused.returncode == 2
-        for word in (f"{space}/bare", f"{space}/bare-data", "--force", "--delete-local-data"):
+        for word in (f"{space}/bare", f"{space}/bare-data", " ".join(bare), " ".join(data)):
             assert word in refused.stderr
         assert not cordoned(kube, node)
         assert on(kube, space, node) == {"bare", "bare-data"}
-        half = avadm("node", "drain", node, "--force")
+        half = avadm("node", "drain", node, *bare, "--yes")
         assert half.returncode == 2
         assert "emptyDir" in half.stderr
         assert not cordoned(kube, node)
-        done = avadm("node", "drain", node, "--force", "--delete-local-data", "--timeout", "60")
+        done = avadm("node", "drain", node, *bare, *data, "--timeout", "60", "--yes")
         assert done.returncode == 0, done.stdout + done.stderr
         assert on(kube, space, node) == set()
     finally:

@@ -5,6 +5,7 @@ import re
 import shlex
 
 from tests.unit.fakes.nodes import Nodes, answer, called, given
+from tests.unit.operations.ava_room import Ava
 
 SITE = """\
 # The demo.
@@ -52,7 +53,8 @@ class Room(Nodes):
         self.peers = {"avadm-switch-a-comp3": "comp3", "avadm-switch-b": ""}
         self.volumes = {}
         self.pods = {"comp3": ["shop/a", "shop/b"]}
-        self.refused, self.runs, self.stopped = {}, [], []
+        self.refused, self.ava, self.stopped = {}, Ava(), []
+        self.cordons = []
         self.killed_after = None
         self.acts = 0
 
@@ -243,11 +245,15 @@ class Room(Nodes):
         [name] = asked["names"]
         if asked["do"] == "look":
             allowed = {"without-controller": asked.get("force"), "local-data": asked.get("delete_local_data")}
-            refused = {why: pods for why, pods in self.refused.items() if not allowed[why]}
-            going, runs = self.pods.get(name, []), dict.fromkeys(self.runs, "r1")
+            runs = self.ava.pods(name)
+            bare = {"without-controller": list(runs)} if runs else {}
+            refused = {why: pods for why, pods in {**bare, **self.refused}.items() if not allowed[why]}
+            going = [*self.pods.get(name, []), *runs]
             return {name: {"cordoned": False, "going": going, "refused": refused, "runs": runs}}
         if asked["do"] == "drain":
+            assert asked.get("runs") or not self.ava.pods(name), "kubectl would refuse"
             self.act(f"drain {name}")
             gone = self.pods.pop(name, [])
             return {name: {"done": True, "evicted": gone, "left": [], "refused": {}, "cordoned": True}}
+        self.cordons.append(f"{asked['do']} {name}")
         return {name: {"changed": True}}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from avadm.remote.reason import Reason, Why
 from tests.unit.fakes import sites
 from tests.unit.fakes.nodes import answer, given
+from tests.unit.operations.ava_room import Ava
 
 TEXTFILES = "/var/lib/prometheus/node-exporter"
 
@@ -35,6 +36,8 @@ class RunningSite:
         size: copies of each placement group, one on each host; at least `least` are needed.
         refused: node to what speaks against draining it, as kube.drain names it.
         pods: node to its pods that a drain moves.
+        strangers: node to pods with AVA's labels, and the run that each names; AVA knows none of them.
+        ava: the platform, where the site has it.
         broken: words of which a command has one fails, e.g. ``set-group``.
     """
 
@@ -47,6 +50,8 @@ class RunningSite:
         default_factory=lambda: {"comp1": ["shop/a"], "comp2": ["shop/b"], "comp3": ["shop/c"]}
     )
     refused: dict = field(default_factory=dict)
+    strangers: dict = field(default_factory=dict)
+    ava: Ava = field(default_factory=Ava)
     silences: dict = field(default_factory=dict)
     files: dict = field(default_factory=dict)
     broken: set = field(default_factory=set)
@@ -205,23 +210,36 @@ class RunningSite:
         return answer(node, command, json.dumps({"nodes": found}))
 
     def _of(self, asked, name):
+        runs = self.ava.pods(name) | self.strangers.get(name, {})
+        bare = {"without-controller": list(runs)} if runs and not asked.get("runs") else {}
         flags = {"without-controller": "force", "local-data": "delete_local_data"}
-        against = {k: v for k, v in self.refused.get(name, {}).items() if not asked.get(flags.get(k))}
+        planted = self.refused.get(name, {})
+        against = {why: [*bare.get(why, []), *planted.get(why, [])] for why in {**bare, **planted}}
+        against = {why: pods for why, pods in against.items() if not asked.get(flags.get(why))}
         match asked["do"]:
             case "look":
                 return {
                     "cordoned": name in self.cordoned,
-                    "going": self.pods.get(name, []),
+                    "going": [*runs, *self.pods.get(name, [])],
                     "refused": against,
+                    "runs": runs,
                 }
             case "cordon" | "uncordon":
                 wanted = asked["do"] == "cordon"
                 changed = (name in self.cordoned) != wanted
                 (self.cordoned.add if wanted else self.cordoned.discard)(name)
+                if changed:
+                    self.ava.log.append(f"{asked['do']} {name}")
                 return {"changed": changed}
         assert name not in self.dead, "a dead node was drained"
-        self.cordoned.add(name)
-        return {"done": True, "evicted": self.pods.pop(name, []), "left": [], "refused": {}, "cordoned": True}
+        assert name in self.cordoned
+        gone = []
+        if not against:
+            gone = [*runs, *self.pods.pop(name, [])]
+            self.ava.on.pop(name, None)
+            self.strangers.pop(name, None)
+            self.ava.log.append(f"evict {name}")
+        return {"done": not against, "evicted": gone, "left": [], "refused": against, "cordoned": True}
 
 
 def of_node(text, node):

@@ -1,87 +1,21 @@
 """Maintenance: what it sets and undoes, what forbids it, dead nodes, and a kill at any step."""
 
-import json
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
 
-from avadm.cluster.connection import Cluster
-from avadm.cluster.settings import Settings
 from avadm.errors import AvadmError
-from avadm.operations import maintenance as module
-from avadm.operations import run as runner
 from avadm.operations.overview import overview
-from avadm.site import profile as profiles
-from avadm.site.load import SiteFile
 from avadm.state.operations import SettingRecord
-from avadm.state.site_state import SiteState
 from tests.unit.fakes import sites
-from tests.unit.fakes.clock import Clock
+from tests.unit.operations.bench import bench_of, killed, kills, refusals
 from tests.unit.operations.running_site import RunningSite, nodes, of_node
-
-NETWORK = {"ingress_vip": "10.0.0.251"}
-
-
-@dataclass
-class Bench:
-    """A running site on which verbs are run without its lock."""
-
-    fleet: RunningSite
-    site_file: SiteFile
-    state: SiteState
-    lines: list = field(default_factory=list)
-
-    def cluster(self):
-        return Cluster(self.site_file, self.fleet, self.state)
-
-    def begin(self, *names, accept=(), **more):
-        asked = module.Begin(
-            names,
-            more.get("rack"),
-            more.get("seconds", 7200),
-            more.get("reason", "new memory"),
-            frozenset(accept),
-        )
-        return self.run(module.begin(asked, lambda: self.fleet.now), accept)
-
-    def end(self, *words, accept=()):
-        return self.run(module.end(words, accept), accept)
-
-    def run(self, build, accept=()):
-        """Do what `operations.run.run` does under the lock."""
-        settings = Settings(self.cluster(), self.lines.append)
-        left = settings.recover()
-        operation = build(self.cluster())
-        if findings := [*left, *runner.refused(operation, accept)]:
-            raise AvadmError(findings)
-        clock = Clock()
-        runner._recorded(
-            self.cluster(), operation, settings, self.lines.append, runner.Clock(clock, clock.sleep)
-        )
-        return operation
-
-    def on(self):
-        return module.maintenances(self.state)
-
-
-def bench_of(tmp_path, *given, **more):
-    site = sites.site(*given, network=NETWORK, **more)
-    site_file = SiteFile(tmp_path / "site.yml", site, profiles.load("lab-bookworm"))
-    return Bench(RunningSite(site), site_file, SiteState.of(site_file.path, "demo"))
 
 
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     return bench_of(tmp_path, *nodes())
-
-
-def refusals(call, *words, **more):
-    with pytest.raises(AvadmError) as error:
-        call(*words, **more)
-    assert error.value.exit_code == 2
-    return [f.check for f in error.value.findings]
 
 
 def test_a_healthy_site_refuses_no_single_node(bench):
@@ -284,7 +218,8 @@ def test_a_drain_that_fails_undoes_the_cordon_and_says_how_to_go_on(bench, monke
     with pytest.raises(AvadmError) as error:
         bench.begin("comp3")
     assert error.value.exit_code == 1
-    assert {f.check for f in error.value.findings} == {"drain-refused"}
+    assert {f.check for f in error.value.findings} == {"pods-local-data"}
+    assert "--accept pods-local-data" in error.value.findings[0].remedy
     assert "avadm maintenance end comp3" in error.value.findings[0].remedy
     assert bench.fleet.cordoned == set()
 
@@ -411,31 +346,6 @@ def test_a_node_that_left_the_site_file_is_not_waited_for(bench, tmp_path):
     smaller = bench_of(tmp_path, *rest)
     smaller.end("comp3")
     assert smaller.on() == []
-
-
-def kills(bench, call):
-    """Run a command; return the site and its state as of each write of the state, as a kill there would leave them."""
-    held, plain = [], SiteState._save
-
-    def save(self):
-        plain(self)
-        held.append((bench.fleet.copy(), json.dumps(self.as_dict())))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SiteState, "_save", save)
-        call()
-    return held
-
-
-def killed(bench, tmp_path, number, held):
-    """Return a bench whose site is as a kill left it."""
-    fleet, state = held
-    again = Bench(
-        RunningSite(bench.fleet.site), bench.site_file, SiteState(tmp_path / f"{number}.json", "demo")
-    )
-    again.fleet.restore(fleet)
-    again.state.replace(json.loads(state))
-    return again
 
 
 @pytest.mark.parametrize("names", [("stor1",), ("comp3", "stor1")])

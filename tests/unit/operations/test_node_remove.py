@@ -6,15 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from avadm.cluster.connection import Cluster
 from avadm.errors import AvadmError
 from avadm.inventory.desired import Desired, Keyring
-from avadm.operations import node_remove, removal_host, removal_kubernetes, run
+from avadm.kube import node_runs
+from avadm.kube.node_runs import Notice
+from avadm.operations import drain, node_remove, removal_host, removal_kubernetes, run
 from avadm.pki.store import KeyStore
 from avadm.site.load import load
 from avadm.site.vault import Vault
 from avadm.state.lock.nodes import LockNodes
 from avadm.state.site_state import PhaseState, SiteState
 from tests.unit.fakes.clock import Clock
+from tests.unit.operations.ava_room import run as ava_run
 from tests.unit.operations.removal_room import SITE, Room
 
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
@@ -291,7 +295,6 @@ def plant(room, **what):
         ("local-volumes", "comp3", {"volumes": {"pvc-1": "comp3"}}),
         ("pods-local-data", "comp3", {"refused": {"local-data": ["shop/a"]}}),
         ("pods-without-controller", "comp3", {"refused": {"without-controller": ["shop/a"]}}),
-        ("ava-runs", "comp3", {"refused": {"without-controller": ["shop/a"]}, "runs": ["shop/a"]}),
         ("node-silent", "comp3", {"silent": {"comp3"}}),
     ],
 )
@@ -303,6 +306,56 @@ def test_what_would_be_lost_is_refused_and_nothing_is_changed(site, room, wanted
     assert error.value.exit_code == 2
     assert site.path.read_text() == SITE
     assert room.acts == 0
+
+
+@pytest.fixture
+def ava(room, monkeypatch):
+    """The platform, with a workbench and a training on comp3."""
+    room.ava.on = {"comp3": [ava_run("r1", "workbench"), ava_run("r2")]}
+    monkeypatch.setattr(Cluster, "platform", lambda self, administrator="": room.ava)
+    for module in (node_runs, drain):
+        monkeypatch.setattr(module, "utc", room.ava.utc)
+    return room.ava
+
+
+def removed(site, room, accepted=(), **options):
+    """Remove comp3 while time passes as AVA has it."""
+    asked = drain.DrainOptions(**options)
+    build = lambda cluster: node_remove.build(  # noqa: E731
+        cluster, "comp3", accepted=accepted, follow=site.follow, options=asked
+    )
+    clock = run.Clock(lambda: room.ava.now, room.ava.sleep)
+    return run.run(load(site.path), room, build, accepted, site.lines.append, clock=clock)
+
+
+def test_runs_are_listed_and_leave_before_anything_of_a_worker_is_removed(site, room, ava):
+    operation, against = site.plan("comp3")
+    assert ([one.run.id for one in operation.runs], against) == (["r1", "r2"], [])
+    removed(site, room, notice=Notice(60, True))
+    assert ava.now >= 60
+    assert ava.log == ["notify comp3", "withdraw comp3"]
+    assert "comp3" not in room.kube
+    assert site.state.settings() == []
+
+
+def test_a_removal_whose_runs_do_not_leave_changes_nothing_but_is_half_done(site, room, ava):
+    with pytest.raises(AvadmError) as error:
+        removed(site, room, notice=Notice(60), timeout=100)
+    assert (error.value.exit_code, error.value.findings[0].check) == (1, "gate-closed")
+    assert "training-r2 of ann" in error.value.findings[0].found
+    assert room.cordons == ["cordon comp3"]
+    assert (room.acts, ava.begun, site.state.settings()) == (0, {}, [])
+    assert [one.command for one in site.state.begun()] == ["avadm node remove comp3 --notice 60s"]
+    removed(site, room, notice=Notice(60, True), timeout=100)
+    assert site.state.begun() == []
+
+
+def test_a_silent_ava_refuses_a_removal_and_may_be_accepted(site, room, ava):
+    ava.silent = True
+    with pytest.raises(AvadmError) as error:
+        removed(site, room)
+    assert [one.check for one in error.value.findings] == ["ava-runs"]
+    assert (error.value.exit_code, room.acts) == (2, 0)
 
 
 def test_copies_are_counted_by_rack_where_that_is_the_failure_domain(site, room):

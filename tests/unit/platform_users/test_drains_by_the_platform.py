@@ -28,16 +28,24 @@ RUN = {
     "consented": False,
 }
 
+DRAIN = {
+    "asked_by": "root2",
+    "begun": "2026-11-28T12:00:00Z",
+    "until": "2026-11-28T12:30:00Z",
+    "runs_until": None,
+}
+
 
 class Client:
     def __init__(self):
-        self.asked, self.refuses = [], False
+        self.asked, self.refuses, self.drain = [], False, None
 
     def node(self, name):
         self.asked.append(("node", name))
         if self.refuses:
             raise ApiError(401, Problem("not-logged-in", "Authentication required.", "token"))
-        return NodeRunsOut.model_validate({"cluster": "default", "node": name, "drain": None, "runs": [RUN]})
+        found = {"cluster": "default", "node": name, "drain": self.drain, "runs": [RUN]}
+        return NodeRunsOut.model_validate(found)
 
     def drain_node(self, name, **more):
         self.asked.append(("drain", name, more))
@@ -65,34 +73,38 @@ def ways(monkeypatch):
 def test_what_is_asked_and_answered(ways):
     with NodeDrains(None, None, "root2") as nodes:
         assert ways == []
-        (run,) = nodes.runs("comp1")
+        found = nodes.node("comp1")
+        (run,) = found.runs
+        assert found.until is None
         assert (run.identity, run.owner, run.stopping) == (("ava-vision", "r1"), "ann", False)
         assert run.since.minute == 1
+        ways[0].ava.drain = DRAIN
+        assert nodes.node("comp1").until.isoformat() == "2026-11-28T12:30:00+00:00"
         nodes.begin("comp1", Notice(60, True))
         nodes.withdraw("comp1")
     (way,) = ways
     assert (way.name, way.open) == ("root2", False)
-    assert way.ava.asked[1:] == [("drain", "comp1", {"notice": 60, "stop_runs": True}), ("undrain", "comp1")]
+    assert way.ava.asked[2:] == [("drain", "comp1", {"notice": 60, "stop_runs": True}), ("undrain", "comp1")]
 
 
 def test_another_token_is_made_before_the_first_ends(ways):
     now = 0.0
     with NodeDrains(None, None, None, lambda: now) as nodes:
-        nodes.runs("comp1")
+        nodes.node("comp1")
         now = RENEW_S
-        nodes.runs("comp1")
+        nodes.node("comp1")
         assert len(ways) == 1
         now = RENEW_S + 1
-        nodes.runs("comp1")
+        nodes.node("comp1")
         assert [way.open for way in ways] == [False, True]
 
 
 def test_what_the_platform_refuses_is_a_finding_and_the_next_question_enters_again(ways):
     with NodeDrains(None, None, None) as nodes:
-        nodes.runs("comp1")
+        nodes.node("comp1")
         ways[0].ava.refuses = True
         with pytest.raises(AvadmError) as caught:
-            nodes.runs("comp1")
+            nodes.node("comp1")
         assert [f.check for f in caught.value.findings] == ["not-logged-in"]
-        assert nodes.runs("comp1")
+        assert nodes.node("comp1")
     assert [way.open for way in ways] == [False, False]

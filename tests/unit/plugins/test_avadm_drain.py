@@ -124,6 +124,18 @@ def test_each_kind_is_allowed_for_itself(given, refused):
     assert all({"--force", "--delete-local-data"} <= set(flags) for flags in kubectl.drains)
 
 
+def test_pods_of_runs_alone_go_where_these_may():
+    marks = {"ava.io/managed": "true", "ava.io/run": "r1"}
+    mine = pod("mine", None, "ava-vision", labels=marks, local=True)
+    kubectl = Kubectl(mine, pod("bare", None))
+    assert node(kubectl, runs=True).drain(60)["refused"] == {"without-controller": ["shop/bare"]}
+    assert kubectl.drains == []
+    kubectl = Kubectl(mine, pod("a"))
+    assert node(kubectl).drain(60)["refused"]
+    assert node(kubectl, runs=True).drain(60)["evicted"] == ["ava-vision/mine", "shop/a"]
+    assert {"--force", "--delete-local-data"} <= set(kubectl.drains[0])
+
+
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_bare_pod_that_is_done_needs_no_one(phase):
     kubectl = Kubectl(pod("job", None, phase=phase))
