@@ -181,6 +181,7 @@ class _Plan:
             [one for part in parts for one in part.packages],
             [one for part in parts for one in part.refusals],
             frozenset().union(*(part.acceptable for part in parts)),
+            runs=[one for part in parts for one in part.runs],
         )
 
     def _row(self, one: Upgradable, former: SiteFile, file: SiteFile) -> Part:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from avadm.catalogue import finding
-from avadm.cluster.kinds import Cordon
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
-from avadm.kube.drain import REFUSAL_IDS, SHOWN, Allowed
+from avadm.kube.drain import listed
+from avadm.operations.drain import ACCEPTABLE as DRAIN_IDS
+from avadm.operations.drain import DrainPart
 from avadm.operations.model import Gate, Interruption, Progress, Step, Tell
 from avadm.operations.upgrade_kubernetes_nodes import (
     CONTROL,
@@ -31,10 +32,10 @@ SHARE = 10
 """One of so many nodes is away at a time, at least one."""
 BEHIND = 2
 """Minor releases by which a kubelet may be older than its API server."""
-MASTER_S, NODE_S, DRAIN_S = 300.0, 300.0, 1800.0
-"""Seconds without progress of a master and of a node after the change, and seconds of a node's drain."""
+MASTER_S, NODE_S = 300.0, 300.0
+"""Seconds without progress of a master and of a node after the change."""
 AWAY = "upgrade-node-away"
-ACCEPTABLE = frozenset({AWAY, "upgrade-budget", *REFUSAL_IDS.values()})
+ACCEPTABLE = frozenset({AWAY, "upgrade-budget", *DRAIN_IDS})
 
 
 def plan(asked: Asked, make: Callable[..., KubernetesNodes] = KubernetesNodes) -> Part:
@@ -54,6 +55,21 @@ def minor(version: str) -> tuple[int, int] | None:
     """Return the first two numbers of a version; None where it has none."""
     match = re.match(r"(\d+)\.(\d+)", version)
     return (int(match[1]), int(match[2])) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Nodes that are upgraded together.
+
+    Attributes:
+        number: counted from 1.
+        names: the nodes.
+        drain: their drain.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    drain: DrainPart
 
 
 @dataclass(slots=True)
@@ -82,19 +98,34 @@ class _Plan:
         away = [n for n in self.kube.members if n not in kubelets or not kubelets[n].ready]
         taken = [n for n in self.kube.members if n not in away or self._stopped(n)]
         left = [n for n in taken if not self._is_new(kubelets[n].version if n in kubelets else "")]
-        interrupts = (
-            [Interruption("pods of a batch of nodes, stopped and started elsewhere", None)] if left else []
-        )
+        batches = [
+            self._batch(number, names, kubelets) for number, names in enumerate(self._batches(taken), 1)
+        ]
+        interrupts = [one for batch in batches for one in batch.drain.interrupts]
         if len(masters) == 1 and not self._is_new(api[masters[0]]):
             interrupts.insert(0, Interruption("the API, with its only server", 60.0))
         return Part(
-            list(self._steps(taken)),
+            [*self._before(), *(step for batch in batches for step in self._steps(batch))],
             frozenset({NODES}),
             interrupts,
             [f"{n}: hyperkube {kubelets[n].version} → {self.wanted}" for n in left if n in kubelets],
-            list(self._refusals(api, kubelets, away, left)),
+            [
+                *self._refusals(api, kubelets, away),
+                *(one for batch in batches for one in batch.drain.refusals),
+                *self._budgets([n for n in left if n in kubelets]),
+            ],
             ACCEPTABLE,
+            [one for batch in batches for one in batch.drain.runs],
         )
+
+    def _batch(self, number: int, names: Sequence[str], kubelets: Mapping[str, Kubelet]) -> _Batch:
+        """Return a batch with its drain, of the nodes that are not upgraded yet and can end pods."""
+        old = [n for n in names if n in kubelets and not self._is_new(kubelets[n].version)]
+        # Where it was stopped the new kubelet may run, and take pods.
+        old += [n for n in names if n in kubelets and n not in old and self._stopped(n)]
+        able = [n for n in names if n in old and kubelets[n].ready]
+        drain = self.kube.drained(able, self.asked.accepted, self._nodes_done(names)) if able else DrainPart()
+        return _Batch(number, tuple(names), drain)
 
     def _stopped(self, name: str) -> bool:
         """Return whether the same command was stopped at work on a node: it may not be Ready, and is done first."""
@@ -108,7 +139,6 @@ class _Plan:
         api: Mapping[str, str],
         kubelets: Mapping[str, Kubelet],
         away: Sequence[str],
-        left: Sequence[str],
     ) -> Iterator[Finding]:
         """Yield what forbids the upgrade.
 
@@ -116,7 +146,6 @@ class _Plan:
             api: master to the version behind its address; "" where it does not answer.
             kubelets: node to what Kubernetes reports of it.
             away: nodes that are not Ready, or unknown to Kubernetes.
-            left: nodes to be drained.
         """
         # Those of the former version too, by which a failed node is taken back.
         for file in (self.asked.after, self.asked.before):
@@ -138,7 +167,6 @@ class _Plan:
                 yield finding("upgrade-unhealthy", where=node, found=why, name="etcd")
         except AvadmError as error:
             yield from error.findings
-        yield from self._pods([n for n in left if n in kubelets])
 
     def _at_work(self, name: str) -> bool:
         """Return whether the same command was stopped at work on a master."""
@@ -175,24 +203,18 @@ class _Plan:
                 least = (new[0], max(new[1] - BEHIND, 0))
                 yield finding("upgrade-skew", name, one.version, f"{_text(least)} or newer", name=NAME)
 
-    def _pods(self, names: Sequence[str]) -> Iterator[Finding]:
-        """Yield the pods that keep nodes from being drained: every drain is rehearsed before the first."""
+    def _budgets(self, names: Sequence[str]) -> Iterator[Finding]:
+        """Yield the pods that a budget keeps on nodes that are to be drained."""
         try:
-            looks, kept = self.kube.look(names), self.kube.kept(names)
+            kept = self.kube.kept(names)
         except AvadmError as error:
             yield from error.findings
             return
-        for node, seen in looks.items():
-            runs = set(seen.get("runs", ()))
-            if runs:
-                yield finding("ava-runs", found=_listed(sorted(runs)), host=node, name=node)
-            for why, pods in seen["refused"].items():
-                if others := [pod for pod in pods if pod not in runs]:
-                    yield finding(REFUSAL_IDS[why], found=_listed(others), host=node)
         for node, pods in kept.items():
-            yield finding("upgrade-budget", host=node, found=_listed(pods))
+            yield finding("upgrade-budget", host=node, found=listed(pods))
 
-    def _steps(self, taken: Sequence[str]) -> Iterator[Step]:
+    def _before(self) -> Iterator[Step]:
+        """Yield the steps before the nodes: the snapshot, and the masters one after another."""
         yield Step(
             "take a snapshot of etcd and check it",
             lambda tell: tell(f"    kept on {self.kube.etcd.snapshot()}"),
@@ -211,20 +233,24 @@ class _Plan:
                     MASTER_S,
                 ),
             )
-        for number, batch in enumerate(self._batches(taken), start=1):
-            yield Step(
-                f"drain batch {number}, {_listed(batch)}, and upgrade kubelet and kube-proxy to {self.wanted}",
-                self._nodes(batch),
-                nodes=tuple(batch),
-                done=self._nodes_done(batch),
-                settings=tuple(Cordon(name) for name in batch),
-                gate=Gate(
-                    f"{_listed(batch)}: Ready, with kubelet and kube-proxy {self.wanted}",
-                    self._look_at_nodes(batch),
-                    NODE_S,
-                ),
-                undo=self._undo(batch),
-            )
+
+    def _steps(self, batch: _Batch) -> Iterator[Step]:
+        """Yield the steps of a batch; what its drain has set is held to their end, however that is."""
+        yield from batch.drain.steps
+        names = batch.names
+        yield Step(
+            f"upgrade kubelet and kube-proxy of batch {batch.number}, {listed(names)}, to {self.wanted}",
+            self._nodes(names),
+            nodes=names,
+            done=self._nodes_done(names),
+            settings=batch.drain.settings,
+            gate=Gate(
+                f"{listed(names)}: Ready, with kubelet and kube-proxy {self.wanted}",
+                self._look_at_nodes(names),
+                NODE_S,
+            ),
+            undo=self._undo(names),
+        )
 
     def _batches(self, taken: Sequence[str]) -> list[list[str]]:
         """Return the nodes in batches: masters one by one, then the others."""
@@ -317,11 +343,6 @@ class _Plan:
                     ],
                     EXIT_FOUND_BAD,
                 )
-            # One on which it was stopped may have no kubelet that ends pods.
-            kubelets = self.kube.kubelets()
-            alive = [n for n in batch if n in kubelets and kubelets[n].ready]
-            if alive:
-                self.kube.drain(alive, Allowed.accepting(self.asked.accepted, DRAIN_S), tell)
             self.kube.bring(self.asked.after, NODES, batch, self.asked.command, tell)
 
         return act
@@ -336,19 +357,11 @@ class _Plan:
     def _undo(self, batch: Sequence[str]) -> Callable[[Tell], None]:
         def undo(tell: Tell) -> None:
             wrong = self._wrong_on_nodes(batch)
-            failed = [
-                n for n in batch if (n in wrong or not self.kube.settled(NODES, n)) and not self._untouched(n)
-            ]
+            failed = [n for n in batch if n in wrong or not self.kube.settled(NODES, n)]
             if failed:
                 self.kube.bring(self.asked.before, NODES, failed, self.asked.command, tell)
 
         return undo
-
-    def _untouched(self, name: str) -> bool:
-        """Return whether a node is as before its step: its drain failed, and it only has to be uncordoned."""
-        one = self.kube.kubelets().get(name)
-        old = one is not None and one.ready and not self._is_new(one.version)
-        return old and self.kube.settled(NODES, name)
 
 
 def _patch(version: str) -> tuple[int, ...]:
@@ -362,9 +375,3 @@ def _text(number: tuple[int, int]) -> str:
 
 def _shown(running: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {version or 'unknown'}" for name, version in running.items())
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names, the first few."""
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")

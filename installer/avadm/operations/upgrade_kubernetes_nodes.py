@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +18,10 @@ from avadm.engine.request import Request
 from avadm.engine.session import schedule
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
-from avadm.kube.drain import Allowed, drain
+from avadm.operations.drain import DrainOptions, DrainPart, part
 from avadm.operations.etcd_members import EtcdMembers
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
-from avadm.quantity import quantity
 from avadm.site.load import SiteFile
 from avadm.site.placement import kube_nodes
 from avadm.state.site_state import PhaseState
@@ -33,8 +32,8 @@ CONTROL, NODES = "masters", "nodes"
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 GPU = "nvidia.com/gpu"
 """What kubelet calls the GPUs that the device plug-in registers."""
-ASK_S = 40.0
-"""Seconds that one API server has."""
+ASK_S, DRAIN_S = 40.0, 1800.0
+"""Seconds that one API server has, and those without progress of a drain."""
 VIRTUAL = "the virtual address"
 _called: Callable[[Mapping[str, Any]], str] = pods.called
 _stays: Callable[[Mapping[str, Any]], bool] = pods.stays
@@ -107,10 +106,6 @@ class KubernetesNodes:
         nodes = [self.cluster.site.node(name) for name in names]
         return versions.running(self.cluster.site_file, self.cluster.fleet, nodes, program)
 
-    def look(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return what draining nodes would mean; nothing is changed."""
-        return self.cluster.masters.ask("look", names) if names else {}
-
     def kept(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return node to the pods that a budget keeps there now, each with the reason."""
         budgets = self._items("get", "--raw", "/apis/policy/v1beta1/poddisruptionbudgets")
@@ -137,10 +132,15 @@ class KubernetesNodes:
             items: list[dict[str, Any]] = json.loads(text)["items"]
             return items
 
-    def drain(self, names: Sequence[str], allowed: Allowed, tell: Tell) -> None:
-        """Have all pods but those of daemon sets leave nodes."""
-        for one in drain(self.cluster.masters, names, allowed, tell):
-            tell(f"    {one.node}: {quantity(len(one.evicted), 'pod')} evicted in {one.seconds:.0f} s")
+    def drained(self, names: Sequence[str], accepted: Collection[str], done: Callable[[], bool]) -> DrainPart:
+        """Plan the drain of nodes; nothing is changed. It is rehearsed: what speaks against it are the part's refusals.
+
+        Args:
+            names: nodes that are Ready.
+            accepted: ids of refusals that the user accepts.
+            done: whether the nodes have been upgraded already.
+        """
+        return part(self.cluster, names, DrainOptions(timeout=DRAIN_S), accepted, done=done)
 
     def settled(self, phase: str, name: str) -> bool:
         """Return whether the last run of a phase on a node came to its end."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from avadm.cluster.connection import Cluster
 from avadm.components.model import Upgradable
 from avadm.findings import Finding
-from avadm.operations.model import Interruption, Step
+from avadm.operations.model import Interruption, LeavingRun, Step
 from avadm.site.load import SiteFile
 
 
@@ -54,6 +54,7 @@ class Part:
         packages: what changes, ``NODE: NAME OLD → NEW``.
         refusals: what speaks against it, all of one pass.
         acceptable: ids of refusals that a user may accept.
+        runs: AVA's runs that leave nodes.
     """
 
     steps: Sequence[Step] = ()
@@ -62,6 +63,7 @@ class Part:
     packages: Sequence[str] = ()
     refusals: Sequence[Finding] = ()
     acceptable: frozenset[str] = field(default=frozenset())
+    runs: Sequence[LeavingRun] = ()
 
 
 Planner = Callable[[Asked], Part]

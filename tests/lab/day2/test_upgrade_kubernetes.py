@@ -98,7 +98,7 @@ def test_the_plan_rehearses_every_drain_and_changes_nothing(old):
     plan = json.loads(good("upgrade", "kubernetes", "--to", TO, "--dry-run", "--json"))
     assert plan["refused"] == []
     assert set(plan["nodes"]) == set(kubelets(old)) | {old.names("etcd")[0]}
-    assert all(step["undone"] for step in plan["steps"] if "drain batch" in step["name"])
+    assert all(step["undone"] for step in plan["steps"] if "of batch" in step["name"])
     assert set(kubelets(old).values()) == {OLD} and cordoned(old) == set()
 
 
@@ -129,7 +129,7 @@ def test_it_is_killed_and_continued_under_load(old, pair, tried):
     with Writer(Api(old.site_path.with_suffix(".kubeconfig")), space) as writer:
         running = start("upgrade", "kubernetes", "--to", TO, "--yes")
         for line in running.stdout:
-            if "drain batch" in line and "done already" not in line:
+            if "evict the pods" in line and "done already" not in line:
                 break
         time.sleep(5)
         running.send_signal(signal.SIGKILL)

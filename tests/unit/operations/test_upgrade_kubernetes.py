@@ -12,6 +12,8 @@ from avadm.errors import AvadmError
 from avadm.operations import run as framework
 from avadm.operations import upgrade as module
 from avadm.operations import upgrade_kubernetes
+from avadm.operations.drain import DrainPart
+from avadm.operations.model import Interruption, Step
 from avadm.operations.upgrade_kubernetes_nodes import CONTROL, NODES, VIRTUAL, Kubelet
 from avadm.site.load import load
 from avadm.state.site_state import PhaseState, SiteState
@@ -45,7 +47,7 @@ class FakeKubernetes:
         self.agents = {n: Kubelet(True, OLD, 4 if n == "w1" else 0) for n in EVERY}
         self.proxy = dict.fromkeys(EVERY, OLD)
         self.did, self.cordoned, self.cordons_at = [], set(), []
-        self.refused, self.runs, self.budgets, self.etcd_bad = {}, {}, {}, {}
+        self.refused, self.budgets, self.etcd_bad = {}, {}, {}
         self.lacking, self.snapshots = [], []
         self.fails, self.sick, self.kill, self.late = set(), {}, None, set()
         self.reload()
@@ -89,16 +91,20 @@ class FakeKubernetes:
     def proxies(self, names):
         return {n: self.proxy[n] for n in names}
 
-    def look(self, names):
-        return {
-            n: {
-                "cordoned": False,
-                "going": ["a/b"],
-                "refused": self.refused.get(n, {}),
-                "runs": self.runs.get(n, {}),
-            }
-            for n in names
-        }
+    def drained(self, names, accepted, done):
+        """As operations/drain.py plans it: what it sets is held by all of a batch's steps."""
+        names, settings = tuple(names), tuple(Cordon(n) for n in names)
+
+        def act(tell):
+            assert set(names) == self.cordoned, "the batch alone is cordoned"
+            self.cordons_at.append(sorted(self.cordoned))
+            self.did.append(("drain", names, "pods-local-data" in accepted))
+            if late := self.late & set(names):
+                raise AvadmError(finding("upgrade-unhealthy", host=late.pop(), name="a pod that stays"))
+
+        against = [finding(check, host=n) for n in names for check in self.refused.get(n, ())]
+        step = Step(f"evict the pods of {', '.join(names)}", act, names, done, settings)
+        return DrainPart([step], settings, against, [Interruption(f"1 pod of {names}", None)])
 
     def kept(self, names):
         return {n: self.budgets[n] for n in names if n in self.budgets}
@@ -112,15 +118,6 @@ class FakeKubernetes:
     def settled(self, phase, name):
         entry = self.cluster.state.entry(phase, name).state
         return entry is PhaseState.DONE
-
-    def drain(self, names, allowed, tell):
-        assert set(names) == self.cordoned, "the batch alone is cordoned"
-        self.cordons_at.append(sorted(self.cordoned))
-        self.did.append(("drain", tuple(names), allowed.delete_local_data))
-        if late := self.late & set(names):
-            raise AvadmError(
-                finding("drain-late", found="a/b", host=late.pop(), timeout=1, count=1, remedy="")
-            )
 
     def bring(self, site_file, phase, names, command, tell):
         version, state = site_file.profile.versions["kubelet"], self.cluster.state
@@ -199,8 +196,8 @@ def test_a_healthy_site_is_planned_without_a_refusal_and_nothing_is_changed(kube
     assert f"w2: hyperkube {OLD} → {NEW}" in plan.packages
     control = [s for s in plan.steps if "API server" in s.name]
     assert len(control) == 3 and all(s.name.endswith("no rollback") and s.undo is None for s in control)
-    drained = [s for s in plan.steps if s.name.startswith("drain batch")]
-    assert all(s.undo is not None and s.settings for s in drained)
+    agents = [s for s in plan.steps if s.name.startswith("upgrade kubelet")]
+    assert len(agents) == 6 and all(s.undo is not None and s.settings for s in agents)
 
 
 def test_masters_come_first_one_by_one_then_each_batch_is_drained_before_its_kubelet_changes(kube):
@@ -270,8 +267,7 @@ def test_all_that_speaks_against_it_comes_in_one_pass(kube):
     kube.servers["m2"] = ""
     kube.etcd_bad = {"m3": "it knows no leader"}
     kube.agents["w3"] = Kubelet(False, OLD)
-    kube.refused = {"w2": {"local-data": ["a/cache"], "without-controller": ["a/alone"]}}
-    kube.runs = {"w1": {"ava-x/p": "r1"}}
+    kube.refused = {"w2": ["pods-local-data", "pods-without-controller"], "w1": ["ava-runs"]}
     kube.budgets = {"w2": ["a/b (kept by budget a/z: 1 healthy, at least 1 wanted)"]}
     kube.lacking = [(NEW, finding("artifact-missing", title="kubernetes", names="masters", state="absent"))]
     found = {(f.check, f.where or f.host) for f in kube.plan().refusals}
@@ -295,7 +291,7 @@ def test_the_former_program_has_to_be_there_too(kube):
 
 def test_what_is_accepted_is_done_and_a_node_that_is_away_is_left_out(kube):
     kube.agents["w3"] = Kubelet(False, OLD)
-    kube.refused = {"w2": {"local-data": ["a/cache"]}}
+    kube.refused = {"w2": ["pods-local-data"]}
     kube.run("upgrade-node-away", "pods-local-data")
     drained = [names for what, names, _ in kube.did if what == "drain"]
     assert ("w3",) not in drained and ("drain", ("w2",), True) in kube.did
@@ -324,7 +320,7 @@ def test_a_worker_without_its_gpus_or_not_ready_is_taken_back(kube, gpus):
 
 def test_a_drain_that_fails_uncordons_and_replaces_nothing(kube):
     kube.late.add("w2")
-    assert kube.failed() == ["drain-late"]
+    assert kube.failed() == ["upgrade-unhealthy"]
     assert kube.cordoned == set()
     assert not [d for d in kube.did if d[0] == NODES and d[1] == ("w2",)]
     assert kube.agents["w2"].version == OLD
@@ -375,7 +371,7 @@ def test_a_killed_upgrade_is_continued_by_the_same_command(kube, at):
 
 def test_nothing_is_drained_while_an_api_server_is_older(kube):
     operation = kube.plan()
-    step = next(s for s in operation.steps if s.name.startswith("drain batch 4"))
+    step = next(s for s in operation.steps if "of batch 4" in s.name)
     with pytest.raises(AvadmError) as error:
         step.act(kube.lines.append)
     assert {f.check for f in error.value.findings} == {"upgrade-unhealthy"}
