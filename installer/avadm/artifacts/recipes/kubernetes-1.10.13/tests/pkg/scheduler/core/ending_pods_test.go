@@ -60,7 +60,7 @@ func TestPodsThatEndSoonComeBeforeVictims(t *testing.T) {
 		part := onNode("part-of-new", 1000, none)
 		part.Spec.NodeName = ""
 		victims, _, fits := selectVictimsOnNode(part, nil, info,
-			map[string]algorithm.FitPredicate{"resources": predicates.PodFitsResources}, nil, nil)
+			map[string]algorithm.FitPredicate{predicates.PodFitsResourcesPred: predicates.PodFitsResources}, nil, nil)
 		var names []string
 		for _, victim := range victims {
 			names = append(names, victim.Name)
