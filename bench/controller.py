@@ -130,7 +130,7 @@ def missing_artifacts(folder: Path, phases: Sequence[str]) -> list[str]:
     site_file = load(folder / "site.yml")
     site = site_file.site
     steps = schedule(site, SiteState.of(site_file.path, site.name), phases)
-    found = missing(site, [step.phase for step in steps])
+    found = missing(site, [step.phase for step in steps], versions=site_file.profile.versions)
     return [f"{one.what} {one.remedy}" for one in (lacking.finding() for lacking in found)]
 
 

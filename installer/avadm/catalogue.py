@@ -1623,6 +1623,10 @@ CATALOGUE: dict[str, FindingType] = {
     "unknown-artifact": FindingType(
         "There is no artifact {name!r}.{guess}", "Name one of these, or none for what the site needs."
     ),
+    "unknown-artifact-version": FindingType(
+        "There is no recipe of this version of the artifact {name}.",
+        "Name one of the versions that avadm builds.",
+    ),
     "unknown-check": FindingType("There is no such check."),
     "unknown-check-or-topic": FindingType(
         "There is no such check or topic.", "{remedy}", check="unknown-check"
@@ -1642,6 +1646,10 @@ CATALOGUE: dict[str, FindingType] = {
     "unknown-run": FindingType("No run, or more than one, has the id {name!r}.", "See `avadm runs list`."),
     "unknown-run-none": FindingType(
         "There is no run yet.", "Start one with `avadm apply`.", check="unknown-run"
+    ),
+    "upgrade-budget": FindingType(
+        "A PodDisruptionBudget keeps pods on the node now, so that its drain would wait.",
+        "Let its other pods become ready, or give it more replicas.",
     ),
     "upgrade-ceph-health": FindingType(
         "ceph is not well, and an upgrade would take away what still serves.",
@@ -1681,6 +1689,11 @@ CATALOGUE: dict[str, FindingType] = {
         "End what it names; the same command continues.",
     ),
     "upgrade-no-node": FindingType("This site has no node with {name}.", "Leave it out."),
+    "upgrade-node-away": FindingType(
+        "The node cannot be drained and upgraded: Kubernetes has no word from {name}.",
+        "Bring it back, or remove it (`avadm node remove`). Where this is accepted it is left out: when it is back, "
+        "`avadm apply nodes --limit {name}` brings it to the new version.",
+    ),
     "upgrade-osd-down": FindingType(
         "An OSD is down: a host that is stopped as well could take away the last copy.",
         "Bring it back, or remove it (`avadm disk replace`).",
@@ -1700,6 +1713,10 @@ CATALOGUE: dict[str, FindingType] = {
     "upgrade-site-changed": FindingType(
         "The site file has another profile than when the upgrade was planned.",
         "Put `profile` and `component_profiles` back, and run the same command again.",
+    ),
+    "upgrade-skew": FindingType(
+        "Upstream does not support a kubelet of this version with the API servers of {name} before and after.",
+        "Bring the node to the version of the API servers first: `avadm apply nodes --limit NODE`.",
     ),
     "upgrade-skips-release": FindingType(
         "Between what runs and the profile's {name} upstream supports no direct step.",

@@ -13,7 +13,6 @@ from avadm.components.volumes.variables import classes
 from avadm.pki.model import key_variable
 from avadm.site import placement as places
 from avadm.site.load import SiteFile
-from avadm.site.model import Site
 from avadm.site.vault import Vault
 from avadm_acceptance.cache_target import cache_target
 from avadm_acceptance.platform_target import platform_target
@@ -35,7 +34,7 @@ def target_of(site_file: SiteFile) -> Target:
     notes = []
     if mons and ceph.min_replicas < 2:
         notes.append(MIN_SIZE_NOTE.format(replicas=ceph.replicas, least=ceph.min_replicas))
-    kube = _kubernetes(site)
+    kube = _kubernetes(site_file)
     return Target(
         site=site.name,
         profile=site.profile,
@@ -82,14 +81,15 @@ def _objects(site_file: SiteFile) -> ObjectTarget | None:
     )
 
 
-def _kubernetes(site: Site) -> KubeTarget | None:
+def _kubernetes(site_file: SiteFile) -> KubeTarget | None:
     """Return what is measured of a site's Kubernetes; None without masters."""
+    site = site_file.site
     masters = site.with_role("master")
     if not masters:
         return None
     inside = [n for n in site.nodes if {"master", "worker"} & set(n.roles)]
     outside = [n.name for n in site.nodes if n not in inside and "ingress" not in n.roles]
-    (artifact,) = named(("kubernetes",))
+    (artifact,) = named(("kubernetes",), site_file.profile.versions)
     vip = site.network.ingress_vip if site.with_role("ingress") else None
     knobs, kinds = site.components.kubernetes, tuple(classes(site))
     registry = f"{places.registry_name(site)}:{REGISTRY_PORT}/" if site.with_role("registry") else ""

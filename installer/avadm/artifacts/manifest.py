@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 from ruamel.yaml import YAML
 
 from avadm import paths
@@ -63,6 +65,9 @@ class Artifact(_Data):
         upstream: file name to where upstream publishes it.
         recipe: folder of the recipe, absolute or relative to the checkout; recipes/NAME here where "".
         sources: folders of the checkout that it is made of; its version ends in a digest of what they hold.
+        program: program whose version, as a profile has it, chooses among several versions of the artifact.
+        others: further versions, which profiles choose; what one does not say otherwise is as above.
+        further: whether it is one of these.
     """
 
     name: str
@@ -73,6 +78,28 @@ class Artifact(_Data):
     upstream: dict[str, Download] = {}
     recipe: str = ""
     sources: tuple[str, ...] = ()
+    program: str = ""
+    others: tuple[Artifact, ...] = ()
+    further: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _versions(cls, data: Any) -> Any:
+        """Give each further version what it shares with the first, and a recipe of its own."""
+        if not isinstance(data, dict) or not isinstance(data.get("others"), dict):
+            return data
+        shared = {key: value for key, value in data.items() if key not in ("others", "recipe")}
+        others = [
+            {**shared, "version": version, "recipe": _recipe(data["name"], version), "further": True, **own}
+            for version, own in data["others"].items()
+        ]
+        return {**data, "others": others}
+
+    @model_validator(mode="after")
+    def _chosen(self) -> Self:
+        if self.others and not self.program:
+            raise ValueError(f"{self.name}: no program chooses among its versions")
+        return self
 
     @property
     def folder(self) -> Path:
@@ -80,6 +107,22 @@ class Artifact(_Data):
         if not self.recipe:
             return FOLDER / "recipes" / self.name
         return paths.home() / self.recipe
+
+    @property
+    def label(self) -> str:
+        """The name; NAME=VERSION of a further version, as ``named`` takes it."""
+        return f"{self.name}={self.version}" if self.further else self.name
+
+    def of(self, versions: Mapping[str, str]) -> Artifact | None:
+        """Return the version of the artifact that a profile's versions choose; None where there is no such one.
+
+        Args:
+            versions: program to the prefix of its version; the first version is chosen where they do not name the program.
+        """
+        prefix = versions.get(self.program) if self.program else None
+        if prefix is None:
+            return self
+        return next((one for one in (self, *self.others) if _begins(one.version, prefix)), None)
 
     def digest(self) -> str:
         """Return 16 hex digits that change with anything of which the result of a build depends."""
@@ -97,6 +140,21 @@ def manifest() -> dict[str, Artifact]:
     """Return every artifact by name, in the file's order."""
     data = YAML(typ="safe").load((FOLDER / "manifest.yml").read_text(encoding="utf-8"))
     return {name: _whole(Artifact.model_validate({"name": name, **entry})) for name, entry in data.items()}
+
+
+def _recipe(name: str, version: str) -> str:
+    """Return the folder of a further version's recipe, absolute."""
+    return str(FOLDER / "recipes" / f"{name}-{version}")
+
+
+def _begins(version: str, prefix: str) -> bool:
+    """Return whether a version is the one of a prefix: 1.10.13 is 1.10.13, 1.10 and 1.10., and not 1.1."""
+    return version == prefix or version.startswith(f"{prefix.rstrip('.')}.")
+
+
+def every() -> list[Artifact]:
+    """Return all artifacts in all versions, in the file's order."""
+    return [one for artifact in manifest().values() for one in (artifact, *artifact.others)]
 
 
 def _whole(artifact: Artifact) -> Artifact:
@@ -143,18 +201,41 @@ def _installed(path: Path, package: Path) -> bool:
     return (package / path.parts[0] / "__init__.py").is_file()
 
 
-def named(names: tuple[str, ...]) -> list[Artifact]:
+def named(names: Sequence[str], versions: Mapping[str, str] | None = None) -> list[Artifact]:
     """Return the artifacts of these names.
 
+    Args:
+        names: of artifacts; NAME=VERSION for another version than the profile's.
+        versions: a profile's; of an artifact with several versions it chooses one. Without it the first is returned.
+
     Raises:
-        AvadmError: for every name that is none, with the nearest one.
+        AvadmError: for every name that is none, with the nearest one, and every version that the manifest has not.
     """
     if not names:
         return []
     known = manifest()
     findings = []
-    for name in names:
+    chosen: list[Artifact] = []
+    for text in names:
+        name, _, version = text.partition("=")
         if name in known:
+            artifact = known[name]
+            if version:
+                found = next((a for a in (artifact, *artifact.others) if a.version == version), None)
+            else:
+                found = artifact.of(versions or {})
+            if found is not None:
+                chosen += [found] if found not in chosen else []
+                continue
+            findings.append(
+                finding(
+                    "unknown-artifact-version",
+                    where="command line" if version else f"versions.{artifact.program} of the profile",
+                    found=version or (versions or {}).get(artifact.program, ""),
+                    wanted=", ".join(a.version for a in (artifact, *artifact.others)),
+                    name=name,
+                )
+            )
             continue
         near = get_close_matches(name, known, n=1, cutoff=0.5)
         guess = f" Did you mean {near[0]!r}?" if near else ""
@@ -163,4 +244,4 @@ def named(names: tuple[str, ...]) -> list[Artifact]:
         )
     if findings:
         raise AvadmError(findings)
-    return [known[name] for name in dict.fromkeys(names)]
+    return chosen

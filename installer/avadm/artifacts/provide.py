@@ -78,20 +78,20 @@ class ArtifactProvider:
             AvadmError: it is not available, or the cache cannot be written.
         """
         if self.source == "build" and artifact.needs:
-            self.tell(artifact.name, f"waiting for {', '.join(artifact.needs)}")
+            self.tell(artifact.label, f"waiting for {', '.join(artifact.needs)}")
         for needed in named(artifact.needs) if self.source == "build" else ():
             self.one(needed)
         try:
             with self.store.locked(
-                artifact, lambda: self.tell(artifact.name, "another avadm builds it: waiting")
+                artifact, lambda: self.tell(artifact.label, "another avadm builds it: waiting")
             ):
                 if not self.again and self._there(artifact):
-                    self.tell(artifact.name, "there already")
+                    self.tell(artifact.label, "there already")
                     return None
                 try:
                     return self._make(artifact)
                 except AvadmError as error:
-                    self.tell(artifact.name, f"failed: {error.findings[0].what}")
+                    self.tell(artifact.label, f"failed: {error.findings[0].what}")
                     raise
         except OSError as error:
             where = str(error.filename or self.store.root)
@@ -116,7 +116,7 @@ class ArtifactProvider:
             space.mkdir()
 
             def tell(text: str) -> None:
-                self.tell(artifact.name, text)
+                self.tell(artifact.label, text)
 
             toolchain = ""
             if self.source == "build":
@@ -144,7 +144,7 @@ class ArtifactProvider:
             self.store.put(artifact, out, record)
             if artifact.sources:
                 self.store.prune(artifact)
-        self.tell(artifact.name, "done")
+        self.tell(artifact.label, "done")
         return record
 
     def _reported(self, artifact: Artifact, out: Path, log: Path) -> dict[str, str]:

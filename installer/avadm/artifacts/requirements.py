@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,17 @@ from avadm.findings import Finding
 from avadm.site.model import Site
 
 
-def needed(site: Site, phases: Iterable[Phase] = PHASES) -> list[Artifact]:
-    """Return the artifacts of all phases that have nodes in a site, in the order of need."""
-    return named(tuple(name for name in _names(site, phases) if not node_archives.ours(name)))
+def needed(
+    site: Site, phases: Iterable[Phase] = PHASES, versions: Mapping[str, str] | None = None
+) -> list[Artifact]:
+    """Return the artifacts of all phases that have nodes in a site, in the order of need.
+
+    Args:
+        site: the site.
+        phases: what is installed.
+        versions: the profile's, which choose among several versions of an artifact; its first ones where None.
+    """
+    return named([name for name in _names(site, phases) if not node_archives.ours(name)], versions)
 
 
 def _names(site: Site, phases: Iterable[Phase]) -> list[str]:
@@ -28,10 +36,12 @@ def _names(site: Site, phases: Iterable[Phase]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def variables(site: Site, store: ArtifactStore | None = None) -> dict[str, Any]:
+def variables(
+    site: Site, store: ArtifactStore | None = None, versions: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return the variable ``artifacts``: name to version and files, of what the site needs and the cache has."""
     store = store or ArtifactStore.default()
-    report = {a.name: store.variables(a) for a in needed(site)}
+    report = {a.name: store.variables(a) for a in needed(site, versions=versions)}
     made = {name: node_archives.variables(name) for name in _names(site, PHASES) if node_archives.ours(name)}
     return {name: value for name, value in report.items() if value is not None} | made
 
@@ -64,7 +74,12 @@ class Missing:
 
 
 def missing(
-    site: Site, phases: Iterable[Phase], store: ArtifactStore | None = None, *, deep: bool = True
+    site: Site,
+    phases: Iterable[Phase],
+    store: ArtifactStore | None = None,
+    *,
+    deep: bool = True,
+    versions: Mapping[str, str] | None = None,
 ) -> list[Missing]:
     """Return what a site's phases install and the cache has not whole; with ``deep`` every byte is read."""
     store = store or ArtifactStore.default()
@@ -73,7 +88,7 @@ def missing(
         for name in phase.installs(site):
             if not node_archives.ours(name):
                 users.setdefault(name, []).append(phase.name)
-    states = [(artifact, store.state(artifact, deep=deep)) for artifact in named(tuple(users))]
+    states = [(artifact, store.state(artifact, deep=deep)) for artifact in named(list(users), versions)]
     return [
         Missing(artifact, tuple(users[artifact.name]), state, store.folder(artifact))
         for artifact, state in states
@@ -81,7 +96,7 @@ def missing(
     ]
 
 
-def refuse_missing(site: Site, phases: Iterable[Phase]) -> None:
+def refuse_missing(site: Site, phases: Iterable[Phase], versions: Mapping[str, str] | None = None) -> None:
     """Raise AvadmError with each artifact that phases install and the cache has not, or not whole."""
-    if lacking := missing(site, phases):
+    if lacking := missing(site, phases, versions=versions):
         raise AvadmError([one.finding() for one in lacking])

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from avadm.artifacts.manifest import Artifact, manifest, named
+from avadm.artifacts.manifest import Artifact, every, named
 from avadm.artifacts.requirements import needed
 from avadm.artifacts.store import ArtifactState, ArtifactStore, as_json
 from avadm.catalogue import finding
@@ -28,6 +28,7 @@ from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding
 from avadm.site import internet
+from avadm.site.load import target_profile
 
 if TYPE_CHECKING:
     from avadm.artifacts.provide import Source
@@ -44,6 +45,11 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, progre
 _jobs = click.option(
     "--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Artifacts to build at once."
 )
+_to = click.option(
+    "--to",
+    metavar="PROFILE",
+    help="Also what the site needs after `avadm upgrade --to PROFILE`, a name or the path of a file.",
+)
 _again = click.option(
     "--force", "again", cls=Renamed, former=["--again"], is_flag=True, help="Also those that are cached."
 )
@@ -59,18 +65,21 @@ def artifacts() -> None:
 
 @artifacts.command()
 @_names
+@_to
 @_jobs
 @_again
 @_json
 @pass_app
-def build(app: App, names: tuple[str, ...], jobs: int, again: bool, as_json: bool) -> int:
+def build(app: App, names: tuple[str, ...], to: str | None, jobs: int, again: bool, as_json: bool) -> int:
     """Build artifacts from published source, pinned and checked, where the cache has them not.
+
+    Of an artifact with several versions the site's profile chooses one; NAME=VERSION is another one.
 
     A build needs Go 1.21 or newer, and downloads from the Go module proxy, PyPI, npm, Maven and Debian: through the HTTP
     proxy of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or packages.internet_proxy of the site file.
     Running it again does what is left to do.
     """
-    return _make(app, "build", names, jobs, again, {}, as_json)
+    return _make(app, "build", names, jobs, again, {}, as_json, to)
 
 
 @artifacts.command()
@@ -124,7 +133,7 @@ def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
     """List artifacts with what the cache has of each; without NAME all, also those that the site does not need."""
     store = ArtifactStore.default()
     wanted = _needed_if_known(app)
-    rows = [_row(a, store, wanted) for a in (named(names) if names else manifest().values())]
+    rows = [_row(a, store, wanted) for a in (_chosen(app, names) if names else every())]
     if as_json:
         print_json({"folder": str(store.root), "artifacts": rows})
         return EXIT_GOOD
@@ -155,7 +164,7 @@ def verify(app: App, names: tuple[str, ...], as_json: bool) -> int:
     store = ArtifactStore.default()
     findings = []
     rows = []
-    for artifact in named(names) if names else _chosen(app, names):
+    for artifact in _chosen(app, names):
         state = store.state(artifact, deep=True)
         rows.append({"name": artifact.name, "version": artifact.version, "state": state})
         if state is ArtifactState.ABSENT:
@@ -183,14 +192,15 @@ def _make(
     again: bool,
     checksums: dict[str, str],
     as_json: bool,
+    to: str | None = None,
 ) -> int:
     from avadm.artifacts import proxy
     from avadm.artifacts.commands import LocalCommands
     from avadm.artifacts.provide import ArtifactProvider
 
-    chosen = _chosen(app, names)
+    chosen = _chosen(app, names, to)
     store = ArtifactStore.default()
-    with display([a.name for a in chosen], stderr if as_json else console) as shown:
+    with display([a.label for a in chosen], stderr if as_json else console) as shown:
         maker = ArtifactProvider(
             store,
             source,
@@ -216,14 +226,41 @@ def _make(
     return EXIT_COULD_NOT_RUN if findings else EXIT_GOOD
 
 
-def _chosen(app: App, names: tuple[str, ...]) -> list[Artifact]:
-    return named(names) if names else needed(app.site_file(draft=True).site)
+def _chosen(app: App, names: tuple[str, ...], to: str | None = None) -> list[Artifact]:
+    """Return the artifacts of these names, or else all that the site needs, in the versions that its profile chooses.
+
+    Args:
+        app: names the site file, without which NAME is the first version.
+        names: of artifacts.
+        to: the profile to which an upgrade is planned: its versions are returned too.
+    """
+    if names and to is None:
+        return named(names, _versions(app))
+    site_file = app.site_file(draft=True)
+    profiles = [site_file.profile, *([target_profile(site_file.path, to)] if to is not None else [])]
+    found = [
+        artifact
+        for one in profiles
+        for artifact in (
+            named(names, one.versions) if names else needed(site_file.site, versions=one.versions)
+        )
+    ]
+    return [artifact for i, artifact in enumerate(found) if artifact not in found[:i]]
+
+
+def _versions(app: App) -> dict[str, str]:
+    """Return the versions of the site's profile; none where there is no good site file, without which NAME can be built."""
+    try:
+        return app.site_file(draft=True).profile.versions
+    except AvadmError:
+        return {}
 
 
 def _needed_if_known(app: App) -> set[str] | None:
-    """Return the names of what the site needs, None where there is no good site file: listing works without."""
+    """Return the labels of what the site needs, None where there is no good site file: listing works without."""
     try:
-        return {a.name for a in needed(app.site_file(draft=True).site)}
+        site_file = app.site_file(draft=True)
+        return {a.label for a in needed(site_file.site, versions=site_file.profile.versions)}
     except AvadmError:
         return None
 
@@ -243,7 +280,7 @@ def _row(artifact: Artifact, store: ArtifactStore, wanted: set[str] | None) -> d
         "title": artifact.title,
         "version": artifact.version,
         "state": str(store.state(artifact)),
-        "needed": None if wanted is None else artifact.name in wanted,
+        "needed": None if wanted is None else artifact.label in wanted,
         "folder": str(store.folder(artifact)),
         "cache": as_json(store.record(artifact)),
     }

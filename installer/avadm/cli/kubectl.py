@@ -28,7 +28,7 @@ def kubectl(app: App, arguments: tuple[str, ...]) -> None:
         raise AvadmError.of(
             "no-kubernetes", where=site_file.where(["nodes"]), found="no node with the role master"
         )
-    (artifact,) = named(("kubernetes",))
+    (artifact,) = named(("kubernetes",), site_file.profile.versions)
     program = ArtifactStore.default().folder(artifact) / "hyperkube"
     config = kubeconfig_path(KeyStore.open(site_file.path))
     for path, remedy in (

@@ -120,7 +120,9 @@ def plan(
     )
     # By the cache's own records: a plan reads no artifact whole.
     phases_to_run = [s.phase for s in steps if not verdicts[s.name].proven]
-    lacking = requirements.missing(site_file.site, phases_to_run, deep=False)
+    lacking = requirements.missing(
+        site_file.site, phases_to_run, deep=False, versions=site_file.profile.versions
+    )
     if deep and lacking:
         raise AvadmError([one.finding() for one in lacking])
     if out:

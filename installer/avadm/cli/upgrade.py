@@ -18,9 +18,10 @@ from avadm.cli.operation import operate, operation_options
 def upgrade(app: App, /, components: tuple[str, ...], to: str, **options: Any) -> int:
     """Bring components to the versions of another profile, one node after another.
 
-    COMPONENT is alertmanager, ceph, docker, etcd, haproxy, postgresql or prometheus; without one, all in which the profiles
-    differ. After each node the component must be well and run the new version. Where the plan does not say "no rollback", a
-    node that fails gets its former version back. The same command continues an upgrade that was stopped.
+    COMPONENT is alertmanager, ceph, docker, etcd, haproxy, kubernetes, postgresql or prometheus; without one, all in which the
+    profiles differ. After each node the component must be well and run the new version; nodes of Kubernetes are drained where
+    pods would be stopped. Where the plan does not say "no rollback", a node that fails gets its former version back. The same
+    command continues an upgrade that was stopped.
     """
     from avadm.operations.upgrade import build
 

@@ -143,7 +143,7 @@ def execute(
         for text in warned(reports):
             notes(text)
         plan = remaining(steps, reports)
-        refuse_missing(site, [step.phase for step in plan])
+        refuse_missing(site, [step.phase for step in plan], session.site_file.profile.versions)
         folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
         job = _job(session, desired, inventory, plan, folder, request, notes)
         peers = Telling.of(desired, session.records.snapshots, session.fleet, steps, reports)

@@ -25,7 +25,7 @@ def variables(site_file: SiteFile, store: KeyStore) -> Variables:
     """Return all variables of a site with these certificates, the user's own merged last."""
     site, out = site_file.site, Variables()
     given = RenderContext(site_file, store)
-    out.all["artifacts"] = requirements.variables(site)
+    out.all["artifacts"] = requirements.variables(site, versions=site_file.profile.versions)
     out.secrets |= certificates.makers(site)
     out.secrets[STATE_KEY] = lambda: token_hex(32)
     for module in VARIABLES:

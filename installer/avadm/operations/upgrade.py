@@ -19,7 +19,7 @@ from avadm.components.catalog import UPGRADES
 from avadm.components.model import Upgradable
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
-from avadm.operations import upgrade_ceph
+from avadm.operations import upgrade_ceph, upgrade_kubernetes
 from avadm.operations.drain import ACCEPTABLE as DRAIN_IDS
 from avadm.operations.drain import DrainPart
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
@@ -27,8 +27,7 @@ from avadm.operations.run import Build
 from avadm.operations.site_change import change_site
 from avadm.operations.upgrade_model import Asked, Part, Planner, numbers
 from avadm.operations.upgrade_nodes import ENGINE, UpgradeNodes
-from avadm.site import profile as profiles
-from avadm.site.load import SiteFile, beside
+from avadm.site.load import SiteFile, target_profile
 from avadm.site.model import Node
 from avadm.site.profile import Profile, plain
 
@@ -37,7 +36,7 @@ _OWNER = {program: name for name, (_, one) in UPGRADES.items() for program in on
 """Program to the component that it is upgraded with."""
 PATIENCE_S = 300.0
 """Seconds without progress that a node has after its upgrade: Prometheus reads its write-ahead log first."""
-OWN: Mapping[str, Planner] = {"ceph": upgrade_ceph.plan}
+OWN: Mapping[str, Planner] = {"ceph": upgrade_ceph.plan, upgrade_kubernetes.NAME: upgrade_kubernetes.plan}
 """Components with steps of their own; of the others one node is upgraded after another."""
 SAME = (
     "os",
@@ -91,9 +90,7 @@ def build(
 
 def _target(site_file: SiteFile, to: str) -> tuple[Profile | None, list[Finding]]:
     try:
-        if profiles.is_path(to):
-            return profiles.load_file(beside(site_file.path, to)), []
-        return profiles.load(to), []
+        return target_profile(site_file.path, to), []
     except AvadmError as error:
         return None, [replace(f, where="--to") for f in error.findings]
 

@@ -75,6 +75,19 @@ def beside(site_path: Path, name: str) -> Path:
     return (site_path.parent / path).absolute()
 
 
+def target_profile(site_path: Path, name: str) -> Profile:
+    """Return the profile to which a site is upgraded.
+
+    Args:
+        site_path: the site file.
+        name: of a profile that ships with avadm, or the path of a file as the site file would have it.
+
+    Raises:
+        AvadmError: there is none, or its file is invalid.
+    """
+    return profiles.load_file(beside(site_path, name)) if profiles.is_path(name) else profiles.load(name)
+
+
 def load(path: Path, allow: Collection[str] = ()) -> SiteFile:
     """Load a site file for a verb that needs it whole.
 

@@ -33,8 +33,20 @@ def test_of_optional_ones_a_site_needs_those_that_its_file_asks_for(site: Site) 
     assert [a.name for a in requirements.needed(site, (base,))] == ["thing", "other"]
 
 
+def test_the_profile_chooses_the_version_that_a_site_needs(
+    site: Site, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = artifact.model_copy(update={"version": "2.0.0", "further": True})
+    thing = artifact.model_copy(update={"program": "thingd", "others": (other,)})
+    monkeypatch.setattr(manifest, "manifest", lambda: {"thing": thing})
+    assert [a.version for a in requirements.needed(site, (BASE,), {"thingd": "2."})] == ["2.0.0"]
+    assert [a.version for a in requirements.needed(site, (BASE,), {"thingd": "1.2"})] == ["1.2.3"]
+    [one] = requirements.missing(site, (BASE,), versions={"thingd": "2."})
+    assert one.title == "thing 2.0.0"
+
+
 def test_roles_are_reported_paths_and_checksums_of_what_the_cache_has(site, at, monkeypatch):
-    monkeypatch.setattr(requirements, "needed", lambda _: [at.artifact])
+    monkeypatch.setattr(requirements, "needed", lambda _, **how: [at.artifact])
     assert requirements.variables(site, at.store) == {}
     sha256 = at.make().files["thing"].sha256
     report = {"version": "1.2.3", "files": {"thing": {"path": str(at.made), "sha256": sha256}}}

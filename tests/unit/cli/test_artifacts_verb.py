@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from avadm.artifacts import commands
+from avadm.artifacts import commands, provide
 from avadm.artifacts.commands import CompletedCommand
-from avadm.artifacts.manifest import manifest
+from avadm.artifacts.manifest import every
 from avadm.cli.main import cli
 from tests.unit.fakes.cli import refusal
 
@@ -44,7 +44,10 @@ def avadm(*words):
 
 def test_list_works_without_a_site_and_names_every_artifact():
     data = json.loads(avadm("list", "--json").output)
-    assert [row["name"] for row in data["artifacts"]] == list(manifest())
+    assert [row["name"] for row in data["artifacts"]] == [a.name for a in every()]
+    assert {"1.9.11", "1.10.13"} <= {
+        row["version"] for row in data["artifacts"] if row["name"] == "kubernetes"
+    }
     assert {(row["state"], row["needed"]) for row in data["artifacts"]} == {("absent", None)}
 
 
@@ -96,3 +99,62 @@ def test_no_page_recommends_unpatched_programs():
 @pytest.mark.parametrize("text", ["nothing", "https://x=12", f"={'0' * 64}", f"https://x={'g' * 64}"])
 def test_a_checksum_that_is_none_is_refused(text):
     assert "64 hex digits" in str(avadm("fetch", "kubernetes", "--sha256", text).exception)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A site with Kubernetes, in the folder where avadm runs."""
+    text = """
+name: t
+profile: lab-bookworm
+network: {management: 10.0.0.0/24, domain: t.test, api_vip: 10.0.0.250}
+nodes:
+  - {name: m1, address: 10.0.0.1, roles: [master, etcd, worker]}
+"""
+    (tmp_path / "site.yml").write_text(text)
+    monkeypatch.setenv("AVADM_SITE", str(tmp_path / "site.yml"))
+    chosen = []
+    monkeypatch.setattr(
+        provide.ArtifactProvider, "make", lambda self, some, jobs: (chosen.extend(some), ([], []))[1]
+    )
+    return chosen
+
+
+def versions(chosen):
+    return [a.version for a in chosen if a.name == "kubernetes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "built"),
+    [
+        ([], ["1.9.11"]),
+        (["kubernetes"], ["1.9.11"]),
+        (["kubernetes=1.10.13"], ["1.10.13"]),
+        (["--to", "lab-bookworm-kubernetes-1.10"], ["1.9.11", "1.10.13"]),
+        (["kubernetes", "--to", "lab-bookworm-kubernetes-1.10"], ["1.9.11", "1.10.13"]),
+        (["--to", "lab-bookworm"], ["1.9.11"]),
+    ],
+)
+def test_build_takes_the_versions_of_the_profile_and_of_the_one_to_upgrade_to(site, words, built):
+    assert avadm("build", *words).return_value == 0
+    assert versions(site) == built
+    assert len(site) == len({a.label for a in site}), "nothing is built twice"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--to", "lab-nowhere"], "unknown-profile"),
+        (["kubernetes=1.8.0"], "unknown-artifact-version"),
+        (["kubernets=1.8.0"], "unknown-artifact"),
+    ],
+)
+def test_an_unknown_profile_or_version_is_refused(site, words, code):
+    assert refusal(avadm("build", *words)).check == code
+    assert site == []
+
+
+def test_list_says_which_version_the_site_needs(site):
+    rows = json.loads(avadm("list", "--json").output)["artifacts"]
+    needed = {row["version"]: row["needed"] for row in rows if row["name"] == "kubernetes"}
+    assert needed == {"1.9.11": True, "1.10.13": False}

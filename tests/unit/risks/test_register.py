@@ -3,12 +3,16 @@ from pathlib import Path
 import pytest
 
 from avadm.artifacts import recipe
-from avadm.artifacts.manifest import FOLDER, manifest
+from avadm.artifacts.manifest import FOLDER, Artifact, manifest
 from avadm.doctor.checks import CHECKS
 from avadm.risks.register import Risk, least_packages, register
 
 ROOT = Path(__file__).parents[3]
-SECURITY = FOLDER / "recipes/kubernetes/security"
+KUBERNETES = manifest()["kubernetes"]
+BUILDS = pytest.mark.parametrize(
+    "build", [KUBERNETES, *KUBERNETES.others], ids=lambda artifact: str(artifact.version)
+)
+"""Each version of Kubernetes that avadm builds: the register is no worse after an upgrade."""
 
 
 def test_what_shows_a_risk_is_there():
@@ -23,33 +27,39 @@ def test_what_shows_a_risk_is_there():
                 assert (ROOT / shown).is_file() or (FOLDER / shown).is_file(), (risk.ids, shown)
 
 
-def test_every_patch_has_its_risk_and_every_risk_its_patch():
+@BUILDS
+def test_every_patch_has_its_risk_and_every_risk_its_patch(build: Artifact):
     named = {word for r in register() for word in r.by.replace(":", " ").split() if "security/" in word}
-    assert {w.removeprefix("security/") for w in named} == {p.name for p in SECURITY.glob("*.patch")}
+    assert {w.removeprefix("security/") for w in named} == {
+        p.name for p in (build.folder / "security").glob("*.patch")
+    }
     for risk in register():
         if risk.component == "kubernetes" and risk.state == "patched":
             assert risk.asked is not None
             patch = next(w for w in risk.by.replace(":", " ").split() if w.startswith("security/"))
-            text = (FOLDER / "recipes/kubernetes" / patch).read_text()
+            text = (build.folder / patch).read_text()
             assert any(i in text for i in risk.ids), risk.ids
 
 
-def test_the_build_that_is_asked_for_is_the_one_that_is_made():
-    steps = [s.action for s in recipe.load(manifest()["kubernetes"].folder).steps]
-    [build] = [s for s in steps if isinstance(s, recipe.Build)]
+@BUILDS
+def test_the_build_that_is_asked_for_is_the_one_that_is_made(build: Artifact):
+    steps = [s.action for s in recipe.load(build.folder).steps]
+    [made] = [s for s in steps if isinstance(s, recipe.Build)]
     [commit] = {r.asked.commit for r in register() if r.asked and r.asked.commit}
-    assert f"-X k8s.io/kubernetes/pkg/version.gitCommit={commit}" in build.ldflags
+    assert f"-X k8s.io/kubernetes/pkg/version.gitCommit={commit}" in made.ldflags
+    assert f"-X k8s.io/kubernetes/pkg/version.gitVersion=v{build.version}" in made.ldflags
     tested = {p for s in steps if isinstance(s, recipe.Test) for p in s.packages}
-    tests = FOLDER / "recipes/kubernetes/tests"
+    tests = build.folder / "tests"
     for path in tests.rglob("*_test.go"):
         folder = path.parent.relative_to(tests)
         staging = folder.is_relative_to("staging/src")
         assert str(folder.relative_to("staging/src") if staging else "k8s.io/kubernetes" / folder) in tested
 
 
+@BUILDS
 @pytest.mark.parametrize("plugin", ["glusterfs", "quobyte", "scaleio", "storageos", "git_repo"])
-def test_dangerous_volumes_are_not_built_in(plugin):
-    text = (SECURITY / "volume-plugins.patch").read_text().partition("--- ")[2]
+def test_dangerous_volumes_are_not_built_in(plugin: str, build: Artifact):
+    text = (build.folder / "security/volume-plugins.patch").read_text().partition("--- ")[2]
     removed = [line for line in text.splitlines() if plugin in line]
     assert {line[0] for line in removed} == {"-"}
     # Once where it is imported, once or more where it is made; in kubelet, and in the controllers but for gitRepo.

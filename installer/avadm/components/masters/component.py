@@ -220,6 +220,20 @@ COMPONENT = Component(
             interrupts=("the virtual address: its only haproxy is restarted", 10.0),
             together=("the virtual address: it moves to another node, and connections through it end", 5.0),
         ),
+        # With steps of its own: operations/upgrade_kubernetes.py. Its programs are one artifact, which the profile chooses.
+        Upgradable(
+            name="kubernetes",
+            role="kube_common",
+            duty="master",
+            with_programs=(
+                "kube-apiserver",
+                "kube-controller-manager",
+                "kube-scheduler",
+                "kubelet",
+                "kube-proxy",
+            ),
+            adjacent=True,
+        ),
     ),
     daemons=(
         Daemon(

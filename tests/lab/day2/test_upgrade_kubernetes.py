@@ -1,0 +1,163 @@
+"""`avadm upgrade kubernetes` on the lab: refused, a worker taken back, killed and continued under load. It leaves 1.10.13."""
+
+import json
+import signal
+import time
+import uuid
+
+import pytest
+
+from avadm.site.load import load
+from tests.lab.faults.drive import avadm, healthy, start, unchanged
+from tests.lab.kubernetes.probe import Api, Writer
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
+
+TO = "lab-bookworm-kubernetes-1.10"
+OLD, NEW = "v1.9.11", "v1.10.13"
+PAUSE_S = 10
+"""Longest time without an acknowledged write while one of several masters is upgraded, seconds."""
+TIMEOUT_S = 5400
+CTL = "kubectl --kubeconfig /root/.kube/config"
+DROP_IN = "/etc/systemd/system/kubelet.service.d/50-test.conf"
+# The new program alone does not start.
+PLANT = (
+    f"mkdir -p {DROP_IN.rpartition('/')[0]} && printf '[Service]\\nExecStartPre=/bin/sh -c "
+    f'"/usr/local/bin/hyperkube kubelet --version | grep -qF {OLD}"\\n\' > {DROP_IN} && systemctl daemon-reload'
+)
+LIFT = f"rm -f {DROP_IN}; systemctl daemon-reload"
+PAIR = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: pair}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: pair}}
+  template:
+    metadata: {labels: {app: pair}}
+    spec:
+      containers: [{name: c, image: "avadm/pause:1", imagePullPolicy: Never}]
+---
+apiVersion: policy/v1beta1
+kind: PodDisruptionBudget
+metadata: {name: pair}
+spec: {minAvailable: 1, selector: {matchLabels: {app: pair}}}
+"""
+
+
+def good(*argv):
+    done = avadm(*argv, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def nodes(lab):
+    return json.loads(lab.sh(lab.names("master")[0], f"{CTL} get nodes -o json"))["items"]
+
+
+def kubelets(lab):
+    return {n["metadata"]["name"]: n["status"]["nodeInfo"]["kubeletVersion"] for n in nodes(lab)}
+
+
+def cordoned(lab):
+    return {n["metadata"]["name"] for n in nodes(lab) if n["spec"].get("unschedulable")}
+
+
+def servers(lab):
+    """Return master to the version behind its own address."""
+    found = {}
+    for master in lab.names("master"):
+        server = f"--server=https://{lab.node(master)['address']}:6443"
+        found[master] = json.loads(lab.sh(master, f"{CTL} {server} get --raw=/version"))["gitVersion"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def old(lab):
+    """A lab with Kubernetes 1.9.11, and the program of 1.10.13 in the cache."""
+    if not lab.names("master") or set(kubelets(lab).values()) != {OLD}:
+        pytest.skip("this lab has no Kubernetes 1.9.11")
+    good("artifacts", "build", "kubernetes", "--to", TO)
+    healthy(lab)
+    return lab
+
+
+@pytest.fixture
+def pair(old):
+    """Two pods of which a budget lets one go at a time; yields the number of those that are ready."""
+    lab, master = old, old.names("master")[0]
+    space = f"upgrade-{uuid.uuid4().hex[:8]}"
+    lab.sh(master, f"{CTL} create namespace {space}")
+    lab.sh(master, f"{CTL} -n {space} apply -f - <<'END'\n{PAIR}\nEND")
+    ready = f"{CTL} -n {space} get deployment pair -o jsonpath='{{.status.readyReplicas}}'"
+    yield space, lambda: int(lab.sh(master, ready).strip() or 0)
+    lab.sh(master, f"{CTL} delete namespace {space} --wait=false")
+
+
+def test_the_plan_rehearses_every_drain_and_changes_nothing(old):
+    plan = json.loads(good("upgrade", "kubernetes", "--to", TO, "--dry-run", "--json"))
+    assert plan["refused"] == []
+    assert set(plan["nodes"]) == set(kubelets(old)) | {old.names("etcd")[0]}
+    assert all(step["undone"] for step in plan["steps"] if "of batch" in step["name"])
+    assert set(kubelets(old).values()) == {OLD} and cordoned(old) == set()
+
+
+def test_a_worker_whose_kubelet_fails_gets_the_former_program_back(old, tried):
+    worker = next(n for n in old.names("worker") if n not in old.names("master"))
+    row = tried(
+        "Kubernetes upgraded", f"the new kubelet of {worker} does not start", "exit 1, 1.9.11 runs there"
+    )
+    old.sh(worker, PLANT)
+    try:
+        done = avadm("upgrade", "kubernetes", "--to", TO, "--yes", timeout=TIMEOUT_S)
+    finally:
+        old.sh(worker, LIFT)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "upgrade-failed" in done.stdout + done.stderr or "failed" in done.stderr
+    assert set(servers(old).values()) == {NEW}
+    assert kubelets(old)[worker] == OLD and cordoned(old) == set()
+    assert old.sh(worker, "systemctl is-active kubelet").strip() == "active"
+    row.came = "exit 1, the worker has 1.9.11 again and is not cordoned"
+
+
+def test_it_is_killed_and_continued_under_load(old, pair, tried):
+    row = tried("Kubernetes upgraded", "avadm is killed in a batch", "continued; no acknowledged write lost")
+    space, ready = pair
+    masters = old.names("master")
+    begun = time.monotonic()
+    least = []
+    with Writer(Api(old.site_path.with_suffix(".kubeconfig")), space) as writer:
+        running = start("upgrade", "kubernetes", "--to", TO, "--yes")
+        for line in running.stdout:
+            if "evict the pods" in line and "done already" not in line:
+                break
+        time.sleep(5)
+        running.send_signal(signal.SIGKILL)
+        running.wait(60)
+        refused = avadm("apply", "nodes", timeout=TIMEOUT_S)
+        reply = " ".join((refused.stdout + refused.stderr).split())
+        assert refused.returncode != 0 and f"avadm upgrade kubernetes --to {TO}" in reply, reply
+        again = start("upgrade", "kubernetes", "--to", TO, "--yes")
+        for _ in again.stdout:
+            least.append(ready())
+        assert again.wait(60) == 0
+    assert min(least) >= 1, "the budget's pods were away together"
+    assert not writer.lost()
+    assert len(masters) < 3 or writer.pause() <= PAUSE_S, writer.pause()
+    assert set(servers(old).values()) == {NEW} and set(kubelets(old).values()) == {NEW}
+    assert cordoned(old) == set()
+    row.came = f"{time.monotonic() - begun:.0f} s, longest pause {writer.pause():.1f} s"
+
+
+def test_a_second_run_and_an_apply_change_nothing(lab):
+    if TO not in (load(lab.site_path).site.profile, *load(lab.site_path).site.component_profiles.values()):
+        pytest.skip("Kubernetes was not upgraded")
+    good("upgrade", "kubernetes", "--to", TO, "--yes")
+    assert unchanged(lab)
+
+
+def test_known_holes_are_no_worse_and_gpus_are_offered(lab):
+    if set(kubelets(lab).values()) != {NEW}:
+        pytest.skip("Kubernetes was not upgraded")
+    done = avadm("doctor", "--only", "known-holes,gpu-allocatable", "--json", timeout=300)
+    assert {row["status"] for row in json.loads(done.stdout)["checks"]} <= {"ok"}, done.stdout
