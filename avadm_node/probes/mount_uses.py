@@ -16,8 +16,8 @@ MOST = 20
 def table(text):
     """Return the mounts of a mountinfo file (proc(5)): device, mount point, whether an unmount elsewhere reaches it, type."""
     found = []
-    for line in text.splitlines():
-        words = line.split()
+    for line in text.split("\n"):
+        words = line.split(" ")
         if len(words) < 10 or "-" not in words:
             continue
         dash = words.index("-")
