@@ -12,7 +12,7 @@ class BadInput:
         kind: what is wrong, in words.
         words: what follows the verb.
         checks: ids of the findings, in their order; none for a usage error.
-        room: the site on which it is tried: cluster, maintenance, disks or versions.
+        room: the site on which it is tried: cluster, maintenance, disks, power or versions.
         fault: what is done before: locked, vault, edited (between the plan and the run), or COMPONENT=VERSION that runs.
     """
 
@@ -32,6 +32,9 @@ GOOD = {
     "disk replace": ("stor1 osd.0", "disks"),
     "node add": ("stor5 --address 10.9.0.15 --role client", "cluster"),
     "node remove": ("stor4", "cluster"),
+    "node replace": ("stor4 --name stor9 --address 10.9.0.99 --serial S1", "cluster"),
+    "power down": ("--notice 1h", "power"),
+    "power up": ("", "power"),
     "upgrade": ("etcd --to lab-bookworm-newer", "versions"),
 }
 """Words that are good where nothing is planted, by verb, and the site for them."""
@@ -59,6 +62,19 @@ NAMES = (
     BadInput("node remove", "unknown name", "stor9", ("unknown-node",)),
     BadInput("node remove", "role that the node has not", "stor4 --role mon", ("role-absent",)),
     BadInput("node remove", "a living node as dead", "stor4 --dead", ("not-dead",)),
+    BadInput("node replace", "unknown name", "stor9 --name stor10 --address 10.9.0.99", ("unknown-node",)),
+    BadInput(
+        "node replace", "name that a node has", "stor4 --name stor1 --address 10.9.0.99", ("node-known",)
+    ),
+    BadInput("node replace", "a new name without its address", "stor4 --name stor9", ()),
+    BadInput(
+        "node replace",
+        "a living node as dead",
+        "stor4 --name stor9 --address 10.9.0.99 --serial S1 --dead",
+        ("not-dead",),
+    ),
+    BadInput("power down", "unknown id accepted", "--accept all", ("accept-unknown",), "power"),
+    BadInput("power up", "unknown id accepted", "--accept all", ("accept-unknown",), "power"),
     BadInput("node drain", "unknown name", "stor9", ("unknown-node",)),
     BadInput(
         "upgrade",
@@ -127,6 +143,7 @@ VERSIONS = (
 TIMES = (
     BadInput(BEGIN, "no time", "stor4 --for 0s --reason memory", ("maintenance-time",), "maintenance"),
     BadInput(BEGIN, "end in the past", "stor4 --for -2h --reason memory", ()),
+    BadInput("power down", "notice of more than a week", "--notice 8d", ()),
     BadInput(BEGIN, "no reason", "stor4 --for 2h --reason ' '", ("maintenance-reason",), "maintenance"),
 )
 FAULTS = tuple(

@@ -19,7 +19,7 @@ from tests.controls.day_two_input import GOOD, ROWS
 from tests.unit.cli.test_apply_lock import plant
 from tests.unit.fakes.cli import avadm, playbooks, reached
 from tests.unit.fakes.nodes import Nodes, called, given
-from tests.unit.operations import disk_room, removal_room, test_node_verbs, test_upgrade
+from tests.unit.operations import disk_room, power_room, removal_room, test_node_verbs, test_upgrade
 from tests.unit.operations.running_site import RunningSite
 
 __all__ = ["avadm", "playbooks"]
@@ -75,6 +75,12 @@ class Site:
         self.fleet = Locked(self.folder / "nodes", room)
         self.changed = lambda: (list(room.changes), list(room.lit), set(room.noout))
 
+    def _power(self, monkeypatch):
+        self.path.write_text(test_node_verbs.SITE)
+        room = power_room.PowerRoom(load(self.path).site)
+        self.fleet = Locked(self.folder / "nodes", room)
+        self.changed = lambda: (list(room.order), room.marks, list(room.off))
+
     def _versions(self, monkeypatch):
         self.path.write_text(test_upgrade.SITE)
         room = test_upgrade.Room(self.path)
@@ -111,8 +117,8 @@ class Site:
         return {str(path): path.read_bytes() for path in paths if path.is_file() and path != lock}
 
 
-def _build(build, room, components, to):
-    return build(components, to, lambda cluster: room)
+def _build(build, room, components, to, accepted=()):
+    return build(components, to, lambda cluster: room, accepted=accepted)
 
 
 def _edited(plan, path, *words):
