@@ -1381,10 +1381,6 @@ CATALOGUE: dict[str, FindingType] = {
         "Several approved disks of the node bear no OSD: it is not clear which one was that of osd.{number}.",
         "Name the disk that is replaced with --old, by its serial number or by-id path.",
     ),
-    "replace-old": FindingType(
-        "No approval of {name} that bears no OSD has this name: it cannot be the disk of osd.{number}.",
-        "Name the disk as the site file lists it, or leave out --old where one disk alone is missing.",
-    ),
     "replace-in-use": FindingType(
         "The OSD is in use: it has data of which the managers do not say that they are complete elsewhere.",
         "`{command}` moves them to other OSDs first. If the OSD is broken and should not run: `systemctl stop` it, and wait.",
@@ -1400,6 +1396,10 @@ CATALOGUE: dict[str, FindingType] = {
     "replace-not-blank": FindingType(
         "The new disk is not proven blank.",
         "Is it the right disk? If what is on it may go: `avadm disk zap`.",
+    ),
+    "replace-old": FindingType(
+        "No approval of {name} that bears no OSD has this name: it cannot be the disk of osd.{number}.",
+        "Name the disk as the site file lists it, or leave out --old where one disk alone is missing.",
     ),
     "replace-osd": FindingType(
         "{name} has no such OSD.",
