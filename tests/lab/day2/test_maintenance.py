@@ -76,7 +76,7 @@ def test_a_storage_node_is_switched_off_in_its_maintenance_under_load(clean, loa
             good(*begin(node))
             assert marks(lab)["noout"] == {node: ["noout"]}
             assert marks(lab)["silences"] == [f"avadm {node}: a test"]
-            stack.enter_context(powered_off(lab, node))
+            stack.enter_context(powered_off(lab, node, shut_down=True))
             time.sleep(20)
         with recorder.under("maintenance end", UNINTERRUPTED, loads(away=[node])):
             stack.close()
