@@ -76,6 +76,23 @@ def osds(cluster: Cluster) -> dict[str, dict[int, bool]]:
         return {str(h["name"]): {int(i): up[int(i)] for i in h["children"] if int(i) in up} for h in hosts}
 
 
+def awaited_osds(cluster: Cluster) -> dict[str, list[int]]:
+    """Return each host with its OSDs that are down and not out; AvadmError where no monitor answers.
+
+    One that is out was given up before, and holds nothing.
+    """
+    found = cluster.ceph("osd", "tree")
+    with reading("osd tree"):
+        nodes = found["nodes"]
+        down = {
+            int(one["id"])
+            for one in nodes
+            if one["type"] == "osd" and one["status"] != "up" and float(one["reweight"]) > 0
+        }
+        hosts = [one for one in nodes if one["type"] == "host"]
+        return {str(h["name"]): sorted(down & {int(i) for i in h["children"]}) for h in hosts}
+
+
 def why_not_stopped(cluster: Cluster, ids: Collection[int]) -> str:
     """Return why OSDs may not be stopped together, in ceph's words; "" where they may, also where some are down already.
 

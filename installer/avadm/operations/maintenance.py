@@ -606,12 +606,9 @@ class _Ending:
                 ready = health.ready(self.cluster)
                 missing += [f"{n} is not Ready" for n in sorted(kube) if not ready.get(n, True)]
             if hosts := of("osd"):
-                seen = health.osds(self.cluster)
+                down = health.awaited_osds(self.cluster)
                 missing += [
-                    f"osd.{i} of {host} is down"
-                    for host in sorted(hosts)
-                    for i, up in sorted(seen.get(host, {}).items())
-                    if not up
+                    f"osd.{i} of {host} is down" for host in sorted(hosts) for i in down.get(host, [])
                 ]
             if mons := of("mon"):
                 inside = health.monitors(self.cluster).inside

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from avadm_lab import folder
 from avadm_lab.docker import network
 from tests.lab.faults.drive import avadm, reachable, start
+from tests.lab.waiting import until
 
 CUT_S = 60
 VERB_S = 3600
@@ -78,9 +79,18 @@ def moments(whole_s, count=3):
 
 
 @contextlib.contextmanager
-def powered_off(lab, node):
-    """Keep a node without power; it takes commands again at the end, however the block ends."""
+def powered_off(lab, node, *, shut_down=False):
+    """Keep a node without power; it takes commands again at the end, however the block ends.
+
+    Args:
+        lab: the lab.
+        node: the node's name.
+        shut_down: whether its operating system stops its services first, as in a maintenance.
+    """
     try:
+        if shut_down:
+            lab.run(node, "systemctl --no-block poweroff")
+            until(lambda: lab.run(node, "true", timeout=20).returncode, 180)
         off = avadm("lab", "power", node, "off")
         assert off.returncode == 0, off.stderr
         yield

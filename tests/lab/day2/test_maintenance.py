@@ -34,7 +34,8 @@ def good(*words, timeout=1500):
 
 def marks(lab):
     """Return what maintenances set on the lab."""
-    mon, router = lab.names("mon")[-1], lab.names("alertmanager")[-1]
+    # The last nodes are those that the tests switch off.
+    mon, router = lab.names("mon")[0], lab.names("alertmanager")[0]
     flags = json.loads(lab.sh(mon, "ceph osd dump -f json"))["crush_node_flags"]
     silences = json.loads(lab.sh(router, "amtool silence query -o json") or "[]") or []
     files = {n["name"]: lab.run(n["name"], f"ls {FILES} 2>/dev/null").stdout.split() for n in lab.nodes}
@@ -76,7 +77,7 @@ def test_a_storage_node_is_switched_off_in_its_maintenance_under_load(clean, loa
             good(*begin(node))
             assert marks(lab)["noout"] == {node: ["noout"]}
             assert marks(lab)["silences"] == [f"avadm {node}: a test"]
-            stack.enter_context(powered_off(lab, node))
+            stack.enter_context(powered_off(lab, node, shut_down=True))
             time.sleep(20)
         with recorder.under("maintenance end", UNINTERRUPTED, loads(away=[node])):
             stack.close()

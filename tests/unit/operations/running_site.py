@@ -33,6 +33,7 @@ class RunningSite:
     Attributes:
         dead: nodes without power.
         down: OSDs that are down though their node runs.
+        out: OSDs that hold nothing any more.
         size: copies of each placement group, one on each host; at least `least` are needed.
         refused: node to what speaks against draining it, as kube.drain names it.
         pods: node to its pods that a drain moves.
@@ -44,6 +45,7 @@ class RunningSite:
     site: object
     dead: set = field(default_factory=set)
     down: set = field(default_factory=set)
+    out: set = field(default_factory=set)
     noout: set = field(default_factory=set)
     cordoned: set = field(default_factory=set)
     pods: dict = field(
@@ -163,7 +165,7 @@ class RunningSite:
                     return "", 16, bad
                 found = {"ok_to_stop": True, "osds": list(map(int, ids))}
             case ["status"]:
-                well = all(self.up(i) for h in self.names("osd") for i in self.osds(h))
+                well = all(self.up(i) or i in self.out for h in self.names("osd") for i in self.osds(h))
                 states = [("active+clean", 30), ("active+clean+scrubbing+deep", 2)]
                 states = states if well else [("active+undersized+degraded", 32)]
                 rows = [{"state_name": s, "count": n} for s, n in states]
@@ -185,7 +187,13 @@ class RunningSite:
         for i, host in enumerate(hosts):
             rows.append({"id": -2 - i, "type": "host", "name": host, "children": self.osds(host)})
             rows += [
-                {"id": o, "type": "osd", "name": f"osd.{o}", "status": "up" if self.up(o) else "down"}
+                {
+                    "id": o,
+                    "type": "osd",
+                    "name": f"osd.{o}",
+                    "status": "up" if self.up(o) else "down",
+                    "reweight": 0.0 if o in self.out else 1.0,
+                }
                 for o in self.osds(host)
             ]
         return rows

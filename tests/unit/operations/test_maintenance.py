@@ -249,6 +249,15 @@ def test_end_waits_for_nodes_and_osds_and_keeps_all_until_they_are_back(bench):
     assert bench.state.begun() == []
 
 
+def test_end_does_not_wait_for_an_osd_that_is_out(bench):
+    osd = bench.fleet.osds("stor1")[0]
+    bench.begin("stor1")
+    bench.fleet.down.add(osd)
+    bench.fleet.out.add(osd)
+    bench.end("stor1")
+    assert bench.state.begun() == bench.on() == []
+
+
 @pytest.mark.parametrize(("node", "role"), [("stor1", "the monitor of stor1"), ("mast1", "etcd of mast1")])
 def test_end_waits_for_the_quorum(bench, node, role):
     bench.begin(node)

@@ -43,7 +43,7 @@ def namespace(kube):
     try:
         yield name
     finally:
-        kube.ctl(f"delete namespace {name} --wait=false")
+        kube.ctl(f"delete namespace {name}")
 
 
 @contextlib.contextmanager
