@@ -217,7 +217,14 @@ def test_what_the_site_file_names_elsewhere_names_the_new_node(site):
     assert load(site.path).site.components.logs.stores == ["stor9", "comp3"]
 
 
-@pytest.mark.parametrize(("wanted", "accepted"), [(STORAGE, ()), (MASTER, IMAGES), (WORKER, ())])
+@pytest.mark.parametrize(
+    ("wanted", "accepted"),
+    [
+        (STORAGE, ()),
+        pytest.param(MASTER, IMAGES, marks=pytest.mark.slow),
+        pytest.param(WORKER, (), marks=pytest.mark.slow),
+    ],
+)
 def test_it_continues_wherever_it_was_killed(site, room, wanted, accepted):
     killed = 0
     for acts in range(90):
@@ -236,6 +243,7 @@ def test_it_continues_wherever_it_was_killed(site, room, wanted, accepted):
     assert wanted.name not in room.mons | room.kube | set(room.members) | set(room.patroni) | room.buckets
 
 
+@pytest.mark.slow
 def test_a_kill_at_each_step_boundary_loses_nothing(site, room):
     begun = []
 
