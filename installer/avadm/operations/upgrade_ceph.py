@@ -26,6 +26,7 @@ from avadm.operations.drain import DrainPart
 from avadm.operations.model import Gate, Interruption, Progress, Step, Tell
 from avadm.operations.upgrade_ceph_refusals import ACCEPTABLE, Refusals
 from avadm.operations.upgrade_model import Asked, Part, numbers
+from avadm.quantity import quantity
 from avadm.site.model import Node
 
 PATIENCE_S, CLEAN_S, RANKS_S = 300.0, 900.0, 300.0
@@ -476,7 +477,7 @@ class _Upgrade:
             gate=Gate(f"all of ceph runs one version {self._version}", self._equal, PATIENCE_S),
         )
         yield Step(
-            f"run ceph's phases with the new profile ({len(names)} nodes)",
+            f"run ceph's phases with the new profile ({quantity(len(names), 'node')})",
             lambda tell: self.room.apply(names, tell),
             tuple(names),
             done=lambda: not self.room.due(),

@@ -25,6 +25,7 @@ from avadm.operations.upgrade_kubernetes_nodes import (
     KubernetesNodes,
 )
 from avadm.operations.upgrade_model import Asked, Part
+from avadm.quantity import quantity
 
 API_SERVER = "kube-apiserver"
 NAME = "kubernetes"
@@ -326,7 +327,7 @@ class _Plan:
             elif not one.ready:
                 wrong[name] = "not Ready"
             elif one.gpus < self.kube.gpus(name):
-                wrong[name] = f"{one.gpus} of {self.kube.gpus(name)} GPUs"
+                wrong[name] = f"{one.gpus} of {quantity(self.kube.gpus(name), 'GPU')}"
         return wrong
 
     def _nodes(self, batch: Sequence[str]) -> Callable[[Tell], None]:

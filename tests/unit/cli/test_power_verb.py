@@ -52,9 +52,9 @@ def test_other_verbs_are_refused_and_status_says_why(avadm, nodes, state):
         found = refusals(avadm(*words))[0]
         assert (found.check, "ops@desk" in found.found) == ("powered-down", True)
     shown = json.loads(avadm("status", "--json").stdout)
-    assert [(one["state"], one["user"], one["age_s"] // 60) for one in shown["power"]] == [
-        ("down", "ops@desk", 120)
-    ]
+    # The note is two hours older than this module's import, which may be long ago.
+    [power] = shown["power"]
+    assert (power["state"], power["user"], power["age_s"] >= 7190) == ("down", "ops@desk", True)
     text = " ".join(avadm("status").output.split())
     assert "The site is powered down since" in text
     assert "by ops@desk: `avadm power up` starts it" in text
