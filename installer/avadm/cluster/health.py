@@ -35,13 +35,18 @@ class Quorum:
 
 
 @contextmanager
-def reading(words: str) -> Iterator[None]:
-    """Turn a reply of another shape into an error: nothing is known then, and that is never good."""
+def reading(words: str, code: str = "ceph-command") -> Iterator[None]:
+    """Turn a reply of another shape into an error: nothing is known then, and that is never good.
+
+    Args:
+        words: the question.
+        code: of the error's finding.
+    """
     try:
         yield
     except DAMAGE as error:
         found = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
-        raise AvadmError.of("ceph-command", found=found, words=words) from error
+        raise AvadmError.of(code, found=found, words=words) from error
 
 
 def answering(cluster: Cluster, names: Collection[str]) -> set[str]:

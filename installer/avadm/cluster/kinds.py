@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from avadm.catalogue import finding
+from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.cluster.setting import Setting
 from avadm.disks.nodes import ask
-from avadm.errors import DAMAGE, AvadmError
+from avadm.errors import AvadmError
 from avadm.kube.node_runs import Notice, Platform
 from avadm.remote import access
 from avadm.remote.fleet import Result
@@ -249,12 +250,9 @@ class Silence(Setting):
     def _found(self, cluster: Cluster) -> list[str]:
         """Return the ids of ours, of all that have not ended."""
         text = _amtool(cluster, "silence", "query", "-o", "json")
-        try:
+        with health.reading("query", "alertmanager-command"):
             found: list[dict[str, Any]] = json.loads(text or "[]") or []
             return [one["id"] for one in found if str(one.get("comment", "")).split(": ")[0] == self._mark]
-        except DAMAGE as error:
-            reply = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
-            raise AvadmError.of("alertmanager-command", found=reply, words="query") from error
 
     def held(self, cluster: Cluster) -> bool:
         """Return whether it is there."""

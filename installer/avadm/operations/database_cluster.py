@@ -6,8 +6,8 @@ import json
 import shlex
 from dataclasses import dataclass
 
+from avadm.cluster import health
 from avadm.cluster.connection import Cluster
-from avadm.errors import DAMAGE, AvadmError
 from avadm.site.model import Site
 
 CODE = "patroni-command"
@@ -46,15 +46,12 @@ class DatabaseCluster:
         """Return node to its member; AvadmError where no node can be asked, or Patroni's store does not answer."""
         words = ("list", "--format=json")
         text = self._first(self.cluster.asked("database"), words, ASK_S)
-        try:
+        with health.reading(words[0], CODE):
             found = json.loads(text or "[]")
             return {
                 str(one["Member"]): DatabaseMember(str(one["Role"]), str(one["State"]) in RUNS)
                 for one in found
             }
-        except DAMAGE as error:
-            reply = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
-            raise AvadmError.of(CODE, found=reply, words=words[0]) from error
 
     def switch_over(self, candidate: str) -> None:
         """Let a standby take over from the primary."""

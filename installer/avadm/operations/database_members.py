@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from avadm.catalogue import finding
+from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.components.database.component import PATRONI
-from avadm.errors import DAMAGE, EXIT_FOUND_BAD, AvadmError
+from avadm.errors import EXIT_FOUND_BAD, AvadmError
+from avadm.operations.database_cluster import PATRONICTL
 from avadm.operations.model import Gate, Progress, Tell
 from avadm.operations.run import Clock, pass_gate
 
@@ -47,11 +49,8 @@ class DatabaseMembers:
             AvadmError: no member answers, or with something else.
         """
         text = self.cluster.first(self.names, _question("cluster"), CODE, "cluster")
-        try:
+        with health.reading("cluster", CODE):
             return {str(one["name"]): dict(one) for one in json.loads(text)["members"]}
-        except DAMAGE as error:
-            reply = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
-            raise AvadmError.of(CODE, found=reply, words="cluster") from error
 
     def leader(self) -> str:
         """Return the node of the primary; "" where there is none."""
@@ -97,7 +96,7 @@ class DatabaseMembers:
             why = finding("upgrade-unhealthy", "cluster", "no standby is synchronous", name="postgresql")
             raise AvadmError(why, EXIT_FOUND_BAD)
         words = ["switchover", "--force", "--leader", node, "--candidate", heirs[0]]
-        command = ["timeout", "90", "patronictl", "-c", "/etc/patroni/config.yml", *words]
+        command = [*PATRONICTL, *words]
         self.cluster.first([node], shlex.join(command), CODE, "switchover", 100.0)
 
         def look() -> Progress:

@@ -21,7 +21,7 @@ from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.kube.drain import REFUSAL_IDS, RUNS, Allowed, evict, listed, refusals
 from avadm.kube.node_runs import NodeRuns, Notice, Platform, identity, present, runs_left, utc
-from avadm.operations.model import Gate, Interruption, LeavingRun, Operation, Progress, Step, Tell
+from avadm.operations.model import Gate, Interruption, LeavingRun, Operation, Progress, Step, Tell, nothing
 from avadm.operations.run import Build
 from avadm.quantity import quantity
 from avadm.state.operations import OPERATION, OperationRecord
@@ -230,11 +230,11 @@ class _Plan:
     def steps(self, allowed: Allowed | None) -> list[Step]:
         """Return them; without the eviction where nothing is allowed of it."""
         nodes = listed(self.names)
-        found = [Step(f"cordon {nodes}", _nothing, self.names, self.done, self._cordons)]
+        found = [Step(f"cordon {nodes}", nothing, self.names, self.done, self._cordons)]
         if self.platform is not None:
             title = f"notify the owners of AVA's runs on {nodes}, and wait until the runs have left"
             found.append(
-                Step(title, _nothing, self.names, self.done, self.settings, gate=self._gate(self.platform))
+                Step(title, nothing, self.names, self.done, self.settings, gate=self._gate(self.platform))
             )
 
         if allowed is None:
@@ -281,10 +281,6 @@ class _Plan:
     def _remedy(self, found: Finding) -> str:
         accepts = f"`--accept {found.check}` accepts it." if found.check in ACCEPTABLE else ""
         return " ".join(filter(None, [found.remedy, accepts, self.gives_up]))
-
-
-def _nothing(tell: Tell) -> None:
-    """Do nothing: the step is its settings, or its gate."""
 
 
 def continued(state: SiteState, command: str, options: DrainOptions) -> str:

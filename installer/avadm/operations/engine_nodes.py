@@ -10,7 +10,6 @@ from typing import Any
 from avadm.catalogue import finding
 from avadm.cluster import health
 from avadm.cluster.connection import Cluster
-from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 from avadm.operations.drain import DRAIN, DrainPart, each
 from avadm.remote import access
@@ -80,15 +79,12 @@ class EngineNodes:
     def _unready(self, node: str) -> list[str]:
         """Return the pods of a node, NAMESPACE/NAME, that run for ever and are not Ready."""
         text = self.cluster.kubectl("get", "--raw", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{node}")
-        try:
+        with health.reading("get pods", "kubernetes-command"):
             return [
                 f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
                 for pod in json.loads(text)["items"]
                 if _serves(pod) and not _is_ready(pod)
             ]
-        except DAMAGE as error:
-            reply = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
-            raise AvadmError.of("kubernetes-command", found=reply, words="get pods") from error
 
 
 def _serves(pod: dict[str, Any]) -> bool:

@@ -27,7 +27,7 @@ from avadm.findings import Finding
 from avadm.kube.drain import listed
 from avadm.operations import drain
 from avadm.operations.drain import DrainOptions
-from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
+from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell, attempt, nothing
 from avadm.operations.run import Build, current_user
 from avadm.site.model import Site
 from avadm.site.placement import alertmanagers, kube_nodes
@@ -197,11 +197,11 @@ class _Beginning:
         silent = {n.name for n in site.nodes} - health.answering(self.cluster, [n.name for n in site.nodes])
         gone = frozenset({*self.names, *others, *silent})
         refusals: list[Finding] = []
-        ready = self._try(refusals, lambda: health.ready(self.cluster)) if kube else {}
+        ready = attempt(refusals, lambda: health.ready(self.cluster)) if kube else {}
         if ready is None and not {n.name for n in site.with_role("master")} - gone:
             # Its only master is one of these nodes and silent: there is nothing that could be drained.
             refusals, ready = [], None
-        hosts = self._try(refusals, lambda: health.osds(self.cluster)) if roles & {"osd"} else {}
+        hosts = attempt(refusals, lambda: health.osds(self.cluster)) if roles & {"osd"} else {}
         seen = _Site(gone, frozenset(others), ready, hosts or {})
         refusals += self._quorums(roles, seen)
         refusals += self._pools(seen)
@@ -232,15 +232,6 @@ class _Beginning:
     def _roles(self) -> set[str]:
         return {role for n in self.cluster.site.nodes if n.name in self.names for role in n.roles}
 
-    @staticmethod
-    def _try(refusals: list[Finding], ask: Callable[[], Any]) -> Any:
-        """Return an answer; None where there is none, which is a refusal of its own."""
-        try:
-            return ask()
-        except AvadmError as error:
-            refusals += error.findings
-            return None
-
     def _quorums(self, roles: set[str], seen: _Site) -> list[Finding]:
         """Return the quorums that would not stay without these nodes and those of other maintenances."""
         refusals: list[Finding] = []
@@ -250,7 +241,7 @@ class _Beginning:
             "etcd": ("etcd-quorum", partial(health.etcd_members, self.cluster)),
         }
         for code, ask in (found for role, found in asked.items() if role in roles):
-            quorum = self._try(refusals, ask)
+            quorum = attempt(refusals, ask)
             if quorum is not None and not quorum.survives(leaving):
                 left = ", ".join(sorted(quorum.inside - leaving)) or "none"
                 enough = len(quorum.members) // 2 + 1
@@ -261,7 +252,7 @@ class _Beginning:
     def _pools(self, seen: _Site) -> list[Finding]:
         ids = [i for host, its in seen.hosts.items() if host in {*self.names, *seen.others} for i in its]
         refusals: list[Finding] = []
-        why = self._try(refusals, lambda: health.why_not_stopped(self.cluster, ids))
+        why = attempt(refusals, lambda: health.why_not_stopped(self.cluster, ids))
         if why:
             words = ", ".join(f"osd.{i}" for i in sorted(ids))
             refusals.append(finding("pools-stop", where=words, found=why, wanted="no pool below min_size"))
@@ -271,7 +262,7 @@ class _Beginning:
         if "mds" not in roles:
             return []
         refusals: list[Finding] = []
-        answer = self._try(refusals, lambda: health.metadata_servers(self.cluster))
+        answer = attempt(refusals, lambda: health.metadata_servers(self.cluster))
         if answer is not None:
             up, needed = answer
             left = up - {*self.names, *seen.others}
@@ -328,7 +319,7 @@ class _Beginning:
             refusals.extend(planned.refusals)
             return planned
 
-        return self._try(refusals, plan) or drain.DrainPart()
+        return attempt(refusals, plan) or drain.DrainPart()
 
     def _steps(
         self,
@@ -341,10 +332,10 @@ class _Beginning:
         steps = [self._notices(until, seen, silent)]
         if hosts := [name for name in self.names if name in seen.hosts]:
             title = f"keep the OSDs of {listed(hosts)} in while they are down"
-            steps.append(Step(title, _nothing, settings=tuple(Noout(host) for host in hosts)))
+            steps.append(Step(title, nothing, settings=tuple(Noout(host) for host in hosts)))
         if dead:
             title = f"cordon {listed(dead)}, not Ready: pods cannot end there, and are replaced elsewhere by Kubernetes"
-            steps.append(Step(title, _nothing, tuple(dead), settings=tuple(Cordon(name) for name in dead)))
+            steps.append(Step(title, nothing, tuple(dead), settings=tuple(Cordon(name) for name in dead)))
         return [*steps, *drained.steps]
 
     def _notices(self, until: float, seen: _Site, silent: Collection[str]) -> Step:
@@ -360,7 +351,7 @@ class _Beginning:
         lacks = [] if len(settings) > len(witnesses) else ["no silence: no Alertmanager answers"]
         lacks += [] if witnesses else ["no alert when it is overdue: no other node exports metrics"]
         title = f"announce the maintenance {self.name}" + (f" ({'; '.join(lacks)})" if lacks else "")
-        return Step(title, _nothing, tuple(witnesses), settings=tuple(settings))
+        return Step(title, nothing, tuple(witnesses), settings=tuple(settings))
 
     def _interrupts(self, seen: _Site, dead: Sequence[str]) -> list[Interruption]:
         site, found = self.cluster.site, []
@@ -372,10 +363,6 @@ class _Beginning:
                 long = float(self.asked.seconds)
                 found.append(Interruption(f"what only nodes with the role {role} do: none is left", long))
         return found
-
-
-def _nothing(tell: Tell) -> None:
-    """Do nothing: the step is its settings, or its gate."""
 
 
 def _nodes(site: Site, asked: Begin) -> tuple[list[str], list[Finding]]:
@@ -566,11 +553,11 @@ class _Ending:
         steps = []
         if not given_up:
             gate = Gate("nodes, OSDs, monitors and etcd members are back", self._back(names), BACK_S)
-            steps.append(Step(f"wait for {listed(names) or 'no node'}", _nothing, gate=gate))
+            steps.append(Step(f"wait for {listed(names) or 'no node'}", nothing, gate=gate))
         steps.append(Step(f"undo what {titles} had set", self._undo, tuple(names)))
         if any("osd" in n.roles for n in self.cluster.site.nodes if n.name in names):
             steps.append(
-                Step("wait for the placement groups", _nothing, gate=self._placement_groups(given_up))
+                Step("wait for the placement groups", nothing, gate=self._placement_groups(given_up))
             )
         return Operation(
             END,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from avadm.cluster.setting import Setting
+from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.kube.node_runs import Run
 
@@ -46,6 +47,24 @@ class Gate:
     patience: float = 600.0
     every: float = 3.0
     remedy: str = ""
+
+
+def attempt(refusals: list[Finding], ask: Callable[[], Any]) -> Any:
+    """Return an answer; None where there is none, which is a refusal of its own.
+
+    Args:
+        refusals: those of the plan; grows by what the question raises.
+        ask: the question.
+    """
+    try:
+        return ask()
+    except AvadmError as error:
+        refusals += error.findings
+        return None
+
+
+def nothing(tell: Tell) -> None:
+    """Do nothing: the step is its settings, or its gate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from avadm.kube.node_runs import Notice, utc
 from avadm.operations import drain
 from avadm.operations.drain import DrainOptions, DrainPart
 from avadm.operations.maintenance import LONGEST_S, maintenances
-from avadm.operations.model import Gate, Interruption, Operation, Step, Tell
+from avadm.operations.model import Gate, Interruption, Operation, Step, Tell, attempt, nothing
 from avadm.operations.power_nodes import PowerNodes, listed, until_none
 from avadm.operations.run import Build, current_user
 from avadm.quantity import quantity
@@ -167,12 +167,12 @@ class _Down:
         found: list[Finding] = []
         site = self.cluster.site
         if site.with_role("osd"):
-            states = self._try(found, lambda: health.placement_groups(self.cluster).states)
+            states = attempt(found, lambda: health.placement_groups(self.cluster).states)
             if bad := health.unclean(states or {}):
                 words = ", ".join(f"{n} {state}" for state, n in sorted(bad.items()))
                 found.append(finding("groups-unclean", found=words, wanted="all active and clean"))
         if site.with_role("etcd"):
-            quorum = self._try(found, lambda: health.etcd_members(self.cluster))
+            quorum = attempt(found, lambda: health.etcd_members(self.cluster))
             if quorum is not None and not quorum.survives(()):
                 inside = ", ".join(sorted(quorum.inside)) or "none"
                 found.append(finding("etcd-quorum", found=f"in it: {inside}", wanted="a quorum, to end pods"))
@@ -180,22 +180,13 @@ class _Down:
             found += self._pods()
         return found
 
-    @staticmethod
-    def _try(refusals: list[Finding], ask: Callable[[], Any]) -> Any:
-        """Return an answer; None where there is none, which is a refusal of its own."""
-        try:
-            return ask()
-        except AvadmError as error:
-            refusals += error.findings
-            return None
-
     def _pods(self) -> list[Finding]:
         """Return the runs that nothing may stop, and the pods that would be lost."""
         found: list[Finding] = []
-        looks = self._try(found, lambda: self._ask_pods("look", "", ()))
+        looks = attempt(found, lambda: self._ask_pods("look", "", ()))
         if looks is None:
             return found
-        planned = self._try(found, self._drain)
+        planned = attempt(found, self._drain)
         if planned is None:
             return found
         self.drained = planned
@@ -252,7 +243,7 @@ class _Down:
             end = f"{datetime.fromtimestamp(time.time() + LONGEST_S, UTC):%Y-%m-%dT%H:%M:%SZ}"
             silence = SiteSilence(POWER, (), end, f"power down by {current_user()}")
             title = "silence notices of alerts until `avadm power up`"
-            steps.append(Step(title, _nothing, settings=(silence,), done=self._past))
+            steps.append(Step(title, nothing, settings=(silence,), done=self._past))
         steps += self.drained.steps
         title = "record that the site is on its way down: what follows is not undone by a failure"
         return [*steps, Step(title, self._record, done=self._past)]
@@ -334,7 +325,7 @@ class _Down:
                 until_none(lambda: nodes.release(nodes.fsid())),
                 STOP_S,
             )
-            return Step(f"release {stage.value}", _nothing, nodes.of(stage), done=self._released, gate=gate)
+            return Step(f"release {stage.value}", nothing, nodes.of(stage), done=self._released, gate=gate)
         looks: dict[Stage, Callable[[], Sequence[str]]] = {
             Stage.OSDS: self._osds_up,
             Stage.METADATA: self._metadata_up,
@@ -434,7 +425,3 @@ def primaries(cluster: Cluster, names: Sequence[str]) -> list[str]:
     commands = {n: shlex.join(["/usr/local/sbin/avadm-database-health", a]) for n, a in addresses.items()}
     done = cluster.fleet.map(commands, timeout=health.ASK_S) if commands else {}
     return [name for name in addresses if done[name].ok]
-
-
-def _nothing(tell: Tell) -> None:
-    """Do nothing: the step is its settings."""

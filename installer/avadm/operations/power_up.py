@@ -19,7 +19,7 @@ from avadm.cluster.settings import Settings, blocks
 from avadm.components.ava.component import NAMESPACE, host
 from avadm.components.model import Stage
 from avadm.errors import DAMAGE, EXIT_FOUND_BAD, AvadmError
-from avadm.operations.model import Gate, Operation, Progress, Step, Tell
+from avadm.operations.model import Gate, Operation, Progress, Step, Tell, nothing
 from avadm.operations.power_down import DOWN, primaries
 from avadm.operations.power_nodes import PowerNodes, listed, until_none
 from avadm.operations.run import Build
@@ -185,7 +185,7 @@ class _Up:
             return Progress(listed(words), sum(found.values()) + groups.behind)
 
         title = "all placement groups are active" + ("" if given_up else " and clean")
-        return Step("wait for the placement groups", _nothing, gate=Gate(title, look, CLEAN_S))
+        return Step("wait for the placement groups", nothing, gate=Gate(title, look, CLEAN_S))
 
     def _served(self) -> list[Step]:
         """Return the steps that let pods come again, wait for the platform, and undo what is left."""
@@ -195,7 +195,7 @@ class _Up:
             steps.append(Step(title, self._uncordon, tuple(self.kube), done=lambda: not self._cordons()))
         if self.kube and self.cluster.site.components.ava is not None:
             gate = Gate("AVA answers", until_none(self._platform), AVA_S)
-            steps.append(Step("wait for AVA", _nothing, gate=gate))
+            steps.append(Step("wait for AVA", nothing, gate=gate))
         steps.append(Step("unset noout and end the silence", self._undo))
         return steps
 
@@ -260,7 +260,3 @@ def _none(left: Look) -> bool:
         return not left()
     except AvadmError:
         return False
-
-
-def _nothing(tell: Tell) -> None:
-    """Do nothing: the step is its gate."""

@@ -23,7 +23,7 @@ from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.operations.ceph_nodes import CLIENT, GATEWAY, CephFacts, CephNodes, unknown
 from avadm.operations.drain import ACCEPTABLE as DRAIN_IDS
 from avadm.operations.drain import DrainPart
-from avadm.operations.model import Gate, Interruption, Progress, Step, Tell
+from avadm.operations.model import Gate, Interruption, Progress, Step, Tell, nothing
 from avadm.operations.upgrade_ceph_refusals import ACCEPTABLE, Refusals
 from avadm.operations.upgrade_model import Asked, Part, numbers
 from avadm.quantity import quantity
@@ -263,7 +263,7 @@ class _Upgrade:
 
         return Step(
             f"wait until the monitors are of release {self._release}",
-            _nothing,
+            nothing,
             done=lambda: not look().holds,
             gate=Gate(f"all monitors are of release {self._release}", look, PATIENCE_S),
         )
@@ -339,7 +339,7 @@ class _Upgrade:
             names = ", ".join(fs.name for fs in self.seen.systems)
             yield Step(
                 f"reduce {names} to one rank without followers",
-                _nothing,
+                nothing,
                 settings=held,
                 gate=Gate("each file system has one rank", self._one_rank, RANKS_S),
             )
@@ -352,7 +352,7 @@ class _Upgrade:
         if held:
             yield Step(
                 "wait until all ranks serve again",
-                _nothing,
+                nothing,
                 gate=Gate("each file system has its ranks", self._ranks, RANKS_S),
             )
 
@@ -473,7 +473,7 @@ class _Upgrade:
         names = [n.name for n in self.seen.nodes]
         yield Step(
             "check that all clients and servers have one version",
-            _nothing,
+            nothing,
             gate=Gate(f"all of ceph runs one version {self._version}", self._equal, PATIENCE_S),
         )
         yield Step(
@@ -502,7 +502,3 @@ class _Upgrade:
         if len(found) > 1 and not bad:
             bad.append(f"versions are {', '.join(sorted(found))}")
         return Progress("; ".join(bad[:5]), len(bad))
-
-
-def _nothing(tell: Tell) -> None:
-    """Do nothing: the step is its settings, or its gate."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from avadm.artifacts import requirements
 from avadm.checks import versions
+from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.components.catalog import BY_NAME
 from avadm.components.masters.component import API
@@ -35,6 +35,7 @@ GPU = "nvidia.com/gpu"
 ASK_S = 40.0
 """Seconds that one API server has."""
 VIRTUAL = "the virtual address"
+CODE = "kubernetes-command"
 _called: Callable[[Mapping[str, Any]], str] = pods.called
 _stays: Callable[[Mapping[str, Any]], bool] = pods.stays
 _why: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], str] = pods.why
@@ -80,9 +81,7 @@ class KubernetesNodes:
         if site.network.api_vip is not None and len(masters) > 1:
             command = _version_of(str(site.network.api_vip))
             try:
-                text = self.cluster.first(
-                    self.cluster.masters.names, command, "kubernetes-command", VIRTUAL, ASK_S
-                )
+                text = self.cluster.first(self.cluster.masters.names, command, CODE, VIRTUAL, ASK_S)
             except AvadmError:
                 text = ""
             found[VIRTUAL] = _reported(text)
@@ -95,7 +94,7 @@ class KubernetesNodes:
     def kubelets(self) -> dict[str, Kubelet]:
         """Return what Kubernetes reports of the nodes that it knows; AvadmError where no master can be asked."""
         items = self._items("get", "nodes", "-o", "json")
-        with _reading("get nodes"):
+        with health.reading("get nodes", CODE):
             return {str(one["metadata"]["name"]): _kubelet(one) for one in items}
 
     def proxies(self, names: Sequence[str]) -> dict[str, str]:
@@ -110,7 +109,7 @@ class KubernetesNodes:
         """Return node to the pods that a budget keeps there now, each with the reason."""
         budgets = self._items("get", "--raw", "/apis/policy/v1beta1/poddisruptionbudgets")
         found = self._items("get", "--raw", "/api/v1/pods")
-        with _reading("get pods"):
+        with health.reading("get pods", CODE):
             return {
                 name: kept
                 for name in names
@@ -128,7 +127,7 @@ class KubernetesNodes:
 
     def _items(self, *words: str) -> list[dict[str, Any]]:
         text = self.cluster.kubectl(*words)
-        with _reading(" ".join(words[:2])):
+        with health.reading(" ".join(words[:2]), CODE):
             items: list[dict[str, Any]] = json.loads(text)["items"]
             return items
 
@@ -189,16 +188,6 @@ class KubernetesNodes:
         """Return how many GPUs a node is to offer."""
         found = self.cluster.site.node(name)
         return found.gpus.count if found.gpus is not None and "gpu" in found.roles else 0
-
-
-@contextmanager
-def _reading(words: str) -> Iterator[None]:
-    """Turn a reply of another shape into an error: nothing is known then."""
-    try:
-        yield
-    except DAMAGE as error:
-        found = f"its reply cannot be parsed: {type(error).__name__}: {error}"[:300]
-        raise AvadmError.of("kubernetes-command", found=found, words=words) from error
 
 
 def _version_of(address: str) -> str:
