@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ava.domain.placement.cluster import Cluster
@@ -11,6 +9,7 @@ from ava.domain.placement.model import Gang, PlacementConstraints
 from ava.domain.placement.plan import place, turn
 from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import GIB, POOLS, brute, gang, node, pod, random_state
+from tests.unit.call_count import calls
 
 
 def nodes_of(cluster: Cluster, wanted: Gang) -> list[str] | None:
@@ -89,7 +88,7 @@ def test_the_search_ends_on_a_gang_made_to_keep_it_busy() -> None:
     assert all(slot.free == slot.node.room for slot in cluster.slots.values())
 
 
-def test_a_gang_of_thousands_that_ends_in_a_corner_costs_a_fraction_of_a_second() -> None:
+def test_a_gang_of_thousands_that_ends_in_a_corner_is_tried_a_few_times() -> None:
     # The same trap for the search, at the largest size that a definition may have.
     nodes = [node(f"n{i:03}", 8, memory=100 * GIB, pods=1000) for i in range(256)]
     many = tuple(
@@ -97,9 +96,10 @@ def test_a_gang_of_thousands_that_ends_in_a_corner_costs_a_fraction_of_a_second(
     )
     few = tuple(pod(f"p{i}", 4, memory=(51 + i % 9) * GIB, cpu=1000 + i % 9) for i in range(257))
     cluster = Cluster(POOLS, nodes)
-    began = time.process_time()
-    assert place(cluster, Gang("g", (*many, *few), 4857)) is None
-    assert time.process_time() - began < 1.0
+    wanted = Gang("g", (*many, *few), 4857)
+    # Two million where each of a thousand tries looks at the whole gang; 90 thousand are 20 ms on a quiet machine.
+    assert calls(lambda: place(cluster, wanted)) < 250_000
+    assert place(cluster, wanted) is None
     assert all(slot.free == slot.node.room for slot in cluster.slots.values())
 
 
