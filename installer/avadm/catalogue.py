@@ -1211,7 +1211,8 @@ CATALOGUE: dict[str, FindingType] = {
     "plan-unwritable": FindingType("The plan cannot be written."),
     "pods-local-data": FindingType(
         "These pods have data in an emptyDir, which go with them.",
-        "Delete or move them.",
+        "Delete or move them. Volumes that may go are named in the pod's annotation "
+        "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes.",
     ),
     "pods-without-controller": FindingType(
         "Nothing makes these pods again elsewhere; they would be gone for good.",

@@ -17,6 +17,9 @@ import time
 KUBECTL = ["kubectl", "--kubeconfig", "/root/.kube/config", "--request-timeout=20s"]
 MIRROR = "kubernetes.io/config.mirror"
 MANAGED, RUN = "ava.io/managed", "ava.io/run"  # labels of AVA's pods
+MAY_GO = (
+    "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # the field's annotation: names of volumes
+)
 SPACE = "ava-"  # what the names of their namespaces begin with
 SLICE = 10  # seconds that kubectl may wait before what is left is looked at again
 
@@ -56,9 +59,15 @@ def without_controller(pod):
     return not controller(pod) and pod["status"].get("phase") not in ("Succeeded", "Failed")
 
 
+def local_volumes(pod):
+    """Return the names of the volumes that go with a pod."""
+    return [volume.get("name") for volume in pod["spec"].get("volumes") or [] if "emptyDir" in volume]
+
+
 def with_local_data(pod):
-    """Return whether a pod has a volume that goes with it."""
-    return any("emptyDir" in volume for volume in pod["spec"].get("volumes") or [])
+    """Return whether a pod has a volume that goes with it, but those that its makers say may go."""
+    may_go = (pod["metadata"].get("annotations") or {}).get(MAY_GO, "").split(",")
+    return bool(set(local_volumes(pod)) - set(map(str.strip, may_go)))
 
 
 def run_of(pod):
@@ -204,7 +213,7 @@ class Drain(object):
         staying = staying + [p for p in going if self.runs and run_of(p)]
         if self.force or any(without_controller(p) for p in staying):
             words.append("--force")
-        if self.delete_local_data or any(with_local_data(p) for p in staying):
+        if self.delete_local_data or any(local_volumes(p) for p in going + staying):
             words.append("--delete-local-data")
         # Its own limit begins again with each pod that is gone.
         rc, out, err = self.run(["timeout", "-k", "5", str(seconds + 5)] + KUBECTL + words)

@@ -6,11 +6,13 @@ import pytest
 from ansible.module_utils.avadm_node.probes.kube.drain import Drain, DrainError, answer, selects
 from avadm_kube_node import ensure
 
+MIRROR = "kubernetes.io/config.mirror"
+
 
 def pod(name, kind="ReplicaSet", space="shop", phase="Running", labels=(), local=False, mirror=False):
     owners = [{"kind": kind, "name": "x", "controller": True}] if kind else []
     meta = {"name": name, "namespace": space, "uid": f"uid-{name}", "labels": dict(labels)}
-    meta |= {"annotations": {"kubernetes.io/config.mirror": "x"}} if mirror else {}
+    meta |= {"annotations": {MIRROR: "x"}} if mirror else {}
     volumes = [{"name": "d", "emptyDir": {}}] if local else [{"name": "s", "secret": {}}]
     meta["ownerReferences"] = owners
     return {"metadata": meta, "spec": {"volumes": volumes}, "status": {"phase": phase}}
@@ -70,7 +72,7 @@ class Kubectl:
 
 def stays(one):
     kinds = [o["kind"] for o in one["metadata"]["ownerReferences"]]
-    return "annotations" in one["metadata"] or kinds == ["DaemonSet"]
+    return MIRROR in one["metadata"].get("annotations", {}) or kinds == ["DaemonSet"]
 
 
 def node(kubectl, **given):
@@ -122,6 +124,15 @@ def test_each_kind_is_allowed_for_itself(given, refused):
     assert set(done["refused"]) == refused
     assert done["done"] is (not refused)
     assert all({"--force", "--delete-local-data"} <= set(flags) for flags in kubectl.drains)
+
+
+@pytest.mark.parametrize(("named", "may_go"), [("d", True), ("x, d", True), ("x", False), ("", False)])
+def test_a_volume_that_its_makers_say_may_go_forbids_nothing(named, may_go):
+    one = pod("cache", local=True)
+    one["metadata"]["annotations"] = {"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": named}
+    kubectl = Kubectl(one)
+    assert node(kubectl).drain(60)["done"] is may_go
+    assert ["--delete-local-data" in flags for flags in kubectl.drains] == [True] * may_go
 
 
 def test_pods_of_runs_alone_go_where_these_may():
