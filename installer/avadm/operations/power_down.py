@@ -326,11 +326,8 @@ class _Down:
                 STOP_S,
             )
             return Step(f"release {stage.value}", nothing, nodes.of(stage), done=self._released, gate=gate)
-        looks: dict[Stage, Callable[[], Sequence[str]]] = {
-            Stage.OSDS: self._osds_up,
-            Stage.METADATA: self._metadata_up,
-        }
-        look = looks.get(stage, partial(nodes.running, stage))
+        # Of OSDs the nodes are asked alone: monitors never mark the last of them down (mon_osd_min_up_ratio).
+        look = self._metadata_up if stage is Stage.METADATA else partial(nodes.running, stage)
         return Step(
             f"stop {stage.value}",
             lambda tell: nodes.stop(stage),
@@ -374,13 +371,6 @@ class _Down:
             done=lambda: not left(),
             gate=Gate("its primary is alone", until_none(left), STOP_S),
         )
-
-    def _osds_up(self) -> list[str]:
-        left = self.nodes.running(Stage.OSDS)
-        if left:
-            return left
-        hosts = health.osds(self.cluster)
-        return [f"the monitors count osd.{i} as up" for its in hosts.values() for i, up in its.items() if up]
 
     def _metadata_up(self) -> list[str]:
         left = self.nodes.running(Stage.METADATA)
