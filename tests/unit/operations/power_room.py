@@ -113,6 +113,13 @@ class PowerRoom(RunningSite):
         return [n for n in super().alive(role) if pattern is None or self.runs(n, pattern)]
 
     def up(self, number):
+        """Return whether monitors call an OSD up: the last of all they never mark down (mon_osd_min_up_ratio)."""
+        last = number == 0 and all(
+            (h, f"ceph-osd@{i}.service") in self.stopped for h in self.names("osd") for i in self.osds(h)
+        )
+        return last or self._runs_osd(number)
+
+    def _runs_osd(self, number):
         host = self.names("osd")[number // 2]
         return (
             host not in self.dead
