@@ -140,7 +140,7 @@ def test_without_its_own_proc_all_are_asked_at_once(container, tmp_path):
 def test_a_filter_that_does_not_end_at_the_end_of_its_input_is_asked_then(container, tmp_path):
     kept, seconds = stopped(container, tmp_path, "sh", "{run} | sleep 60")
     assert kept == "BEGUN\nSAVED\n"
-    assert seconds < 15
+    assert seconds < 40
 
 
 @needs_root
@@ -153,14 +153,14 @@ def test_the_end_is_not_held_up_where_nothing_is_left(container, tmp_path):
     begun = time.monotonic()
     one.end()
     assert one.wait()[0] == 128 + signal.SIGTERM
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
 
 
 @needs_root
 def test_a_command_that_ends_by_itself_ends_the_container_whatever_it_left(container):
     begun = time.monotonic()
     assert container("sh", "-c", "sleep 60 & exit 7").wait()[0] == 7
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
 
 
 @needs_root

@@ -60,10 +60,10 @@ def test_a_part_of_no_module_hides_no_other():
 
 
 def test_a_part_that_hangs_is_given_up(script, monkeypatch):
-    monkeypatch.setitem(script, "memory", lambda params: time.sleep(5))
+    monkeypatch.setitem(script, "memory", lambda params: time.sleep(120))
     begun = time.monotonic()
     found = script["ask"]({"modules": MODULES, "parts": {"memory": 1, "addresses": 10}})
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 60
     assert found["errors"] == {"memory": "no answer within 1 s"}
     assert "127.0.0.1" in found["parts"]["addresses"]
 

@@ -41,15 +41,15 @@ def test_a_message_wakes_who_waits_for_its_topic(world):
 
     def waits():
         begin = time.monotonic()
-        woken.append((world.db.outbox.wait(Topic.SCHEDULER, 10), time.monotonic() - begin))
+        woken.append((world.db.outbox.wait(Topic.SCHEDULER, 60), time.monotonic() - begin))
 
     thread = threading.Thread(target=waits)
     thread.start()
     time.sleep(0.3)
     world.submit()
-    thread.join(15)
+    thread.join(50)
     ((there, seconds),) = woken
-    assert there and 0.2 < seconds < 5
+    assert there and 0.2 < seconds < 40
     begin = time.monotonic()
     assert not world.db.outbox.wait(Topic.NOTICE, 0.3)
     assert time.monotonic() - begin >= 0.25

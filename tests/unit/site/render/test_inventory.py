@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from avadm.inventory.render import render_inventory
 from avadm.inventory.variables import merge
 from avadm.site.load import load
 from avadm.site.vault import PASSWORD_ENV, Vault
+from tests.unit.cost import calls
 from tests.unit.fakes import sites
 
 EXAMPLES = Path(__file__).parents[4] / "inventory"
@@ -60,20 +60,14 @@ def test_examples_render(name, site_file, tmp_path):
     assert content(tmp_path / "inventory") == first, "the second time nothing changes"
 
 
-def test_256_nodes_in_seconds(tmp_path):
+def test_256_nodes_cost_few_calls_each(tmp_path):
     shutil.copy(EXAMPLES / "dgx-256.yml", tmp_path)
-    took = []
-    # The best of three: what else runs on the machine's cores makes this take longer, never shorter.
-    while len(took) < 3 and min(took, default=9) >= 4:
-        shutil.rmtree(tmp_path / "inventory", ignore_errors=True)
-        start = time.process_time()
-        render_inventory(load(tmp_path / "dgx-256.yml"), tmp_path / "inventory")
-        took.append(time.process_time() - start)
-    assert min(took) < 4, "two on a quiet machine"
+    # 2.3 million, seconds of a core; each node looking at all others for each of its ports made them 5.1 million.
+    assert calls(lambda: render_inventory(load(tmp_path / "dgx-256.yml"), tmp_path / "inventory")) < 3_500_000
     sizes = [p.stat().st_size for p in (tmp_path / "inventory/host_vars").iterdir()]
     assert len(sizes) == len(load(tmp_path / "dgx-256.yml").site.nodes)
-    # A master has a dozen certificates; what all nodes share would be hundreds of KiB.
-    assert max(sizes) < 20480, "a node's file holds only what is its own"
+    # A master has a dozen certificates, 20 KiB; what all nodes share would be hundreds of KiB.
+    assert max(sizes) < 24_576, "a node's file holds only what is its own"
 
 
 def test_ansible_reads_it(site_file, tmp_path):

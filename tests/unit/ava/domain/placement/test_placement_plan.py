@@ -9,7 +9,7 @@ from ava.domain.placement.model import Gang, PlacementConstraints
 from ava.domain.placement.plan import place, turn
 from ava.domain.resources import Resources
 from tests.unit.ava.domain.placement.states import GIB, POOLS, brute, gang, node, pod, random_state
-from tests.unit.call_count import calls
+from tests.unit.cost import calls
 
 
 def nodes_of(cluster: Cluster, wanted: Gang) -> list[str] | None:
