@@ -16,6 +16,7 @@ import yaml
 from avadm.errors import AvadmError
 from avadm.private_files import write_private
 from avadm.secret_patterns import texts
+from avadm.site.source import LOADER
 
 PASSWORD_ENV = "AVADM_VAULT_PASSWORD_FILE"  # noqa: S105  a variable's name, no password
 PREFIX = "vault_"
@@ -134,7 +135,7 @@ class Vault:
         from ansible.errors import AnsibleError
 
         try:
-            data: Any = yaml.safe_load(self._lib().decrypt(self.path.read_bytes()))
+            data: Any = yaml.load(self._lib().decrypt(self.path.read_bytes()), Loader=LOADER)  # noqa: S506  a safe one
         except AnsibleError as error:
             raise AvadmError.of(
                 "vault-locked",

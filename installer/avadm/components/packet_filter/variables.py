@@ -22,6 +22,8 @@ from avadm.site.model import Node, Site
 
 KUBERNETES = "kubernetes"
 """Set of the nodes with pods, behind whose addresses their pods come to other nodes (Calico's natOutgoing)."""
+NODES = "nodes"
+"""Set of all nodes, and of the virtual addresses that they hold."""
 VRRP, IPIP = 112, 4
 WORDS = {"all": Peer.ALL, "nodes": Peer.NODES, "pods": Peer.PODS, "outside": Peer.OUTSIDE}
 
@@ -75,12 +77,47 @@ table ip6 avadm {{
 """
 
 
+class AddressSets:
+    """The sets of addresses that rules name, of all nodes of a site: each is computed once, not for every node."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._members: dict[str, list[str]] = {}
+        self._texts: dict[str, str] = {}
+
+    def members(self, name: str) -> list[str]:
+        """Return the addresses of a set: of all nodes, of those with pods, or of those with the duty of that name."""
+        if name not in self._members:
+            self._members[name] = list(dict.fromkeys(map(str, self._find(name))))
+        return self._members[name]
+
+    def text(self, name: str) -> str:
+        """Return the command that adds a set."""
+        if name not in self._texts:
+            once = self.members(name)
+            rows = [", ".join(once[i : i + 8]) for i in range(0, len(once), 8)]
+            inside = ",\n\t\t".join(rows)
+            self._texts[name] = (
+                f"add set ip avadm {label(name)} {{\n\ttype ipv4_addr\n\telements = {{ {inside} }}\n}}\n"
+            )
+        return self._texts[name]
+
+    def _find(self, name: str) -> list[IPv4Address]:
+        site = self._site
+        if name == NODES:
+            return [*addresses(site.nodes), *(address for _, address in held(site))]
+        if name == KUBERNETES:
+            return addresses(n for n in site.nodes if has_pods(site, n))
+        return addresses(n for n in site.nodes if name in duties(site, n))
+
+
 @dataclass(slots=True)
 class Chains:
-    """The rules of a node as they are collected: chain to its rules, and the sets that they name."""
+    """The rules of a node as they are collected: chain to its rules, and the sets that they name, in order."""
 
+    known: AddressSets
     rules: dict[str, dict[str, str]] = field(default_factory=dict)
-    sets: dict[str, list[IPv4Address]] = field(default_factory=dict)
+    sets: dict[str, None] = field(default_factory=dict)
 
     def add(self, chain: str, match: str, why: str) -> None:
         """Let through what matches, once."""
@@ -104,8 +141,14 @@ def render(given: RenderContext, out: Variables) -> None:
 
 def texts(site: Site) -> dict[str, str]:
     """Return node name to the text that nft is given where nodes filter."""
-    away = _away(site)
-    return {node.name: _text(site, node, away) for node in site.nodes}
+    known = AddressSets(site)
+    away = _away(site, known)
+    return {node.name: _text(site, node, known, away) for node in site.nodes}
+
+
+def label(name: str) -> str:
+    """Return what nft calls a set."""
+    return name.replace("-", "_")
 
 
 def addresses(nodes: Iterable[Node]) -> list[IPv4Address]:
@@ -132,21 +175,21 @@ def _literal(host: str) -> IPv4Address | None:
     return found if isinstance(found, IPv4Address) else None
 
 
-def _text(site: Site, node: Node, away: str) -> str:
-    chains = Chains({}, {"nodes": [*addresses(site.nodes), *(address for _, address in held(site))]})
+def _text(site: Site, node: Node, known: AddressSets, away: str) -> str:
+    chains = Chains(known, sets={NODES: None})
     pods = has_pods(site, node)
     for number, port in listeners(site, node):
         if port.at is not At.LOOPBACK:
             _port(site, chains, _match(number, port), port)
     for virtual, address in held(site):
         if (duty := virtual.duty) in duties(site, node):
-            _from_set(chains, duty, site.with_role(duty), f"ip protocol {VRRP}", f"holders of {address}")
+            _from_set(chains, duty, f"ip protocol {VRRP}", f"holders of {address}")
     if pods and site.network.ipip != "never":
-        _from_set(chains, KUBERNETES, _kubernetes(site), f"ip protocol {IPIP}", "pods' packets between racks")
+        _from_set(chains, KUBERNETES, f"ip protocol {IPIP}", "pods' packets between racks")
     for allowed in _allowed(site, node):
-        _own(site, chains, allowed)
+        _own(chains, allowed)
     parts = [HEAD]
-    parts += [_set(name, members) for name, members in chains.sets.items()]
+    parts += map(known.text, chains.sets)
     parts.append(REFUSED)
     places = ["pods", "nodes", "outside"] if site.with_role("master") else ["nodes", "outside"]
     parts += [f"\tchain {chain} {{\n{chains.body(chain)}\t\tgoto refused\n\t}}\n" for chain in places]
@@ -160,9 +203,9 @@ def _text(site: Site, node: Node, away: str) -> str:
     return "".join([*parts, "}\n", IP6.format(ssh=site.ssh.port)])
 
 
-def _away(site: Site) -> str:
+def _away(site: Site, known: AddressSets) -> str:
     """Return the chains that judge what pods want of other nodes: those see the address of the pod's node alone."""
-    chains = Chains()
+    chains = Chains(known)
     for node in site.nodes:
         for number, port in listeners(site, node):
             if port.at is not At.LOOPBACK and {Peer.ALL, Peer.PODS} & set(port.peers):
@@ -187,31 +230,30 @@ def _port(site: Site, chains: Chains, match: str, port: Port) -> None:
         if peer == Peer.SWITCHES:
             _from_outside(chains, [p.address for p in site.network.bgp.peers], match, port.what)
         elif peer in list(Peer):
-            _peer(site, chains, Peer(peer), match, port.what)
+            _peer(chains, Peer(peer), match, port.what)
         else:
-            members = [n for n in site.nodes if peer in duties(site, n)]
-            _from_set(chains, peer, members, match, port.what)
+            _from_set(chains, peer, match, port.what)
             if peer == "prometheus":
                 _from_outside(chains, scrapers(site), match, port.what)
 
 
-def _peer(site: Site, chains: Chains, peer: Peer, match: str, why: str) -> None:
+def _peer(chains: Chains, peer: Peer, match: str, why: str) -> None:
     if peer in (Peer.ALL, Peer.PODS):
         chains.add("pods", match, why)
     if peer in (Peer.ALL, Peer.NODES):
         chains.add("nodes", match, why)
     elif peer is Peer.PODS:
-        _from_set(chains, KUBERNETES, _kubernetes(site), match, why)
+        _from_set(chains, KUBERNETES, match, why)
     if peer in (Peer.ALL, Peer.OUTSIDE):
         chains.add("outside", match, why)
 
 
-def _own(site: Site, chains: Chains, allowed: Allowed) -> None:
+def _own(chains: Chains, allowed: Allowed) -> None:
     """Add what the site file lets in."""
     match = _match(allowed.port, allowed)
     for source in allowed.sources:
         if source in WORDS:
-            _peer(site, chains, WORDS[source], match, _why(allowed))
+            _peer(chains, WORDS[source], match, _why(allowed))
         else:
             chains.add("input", f"ip saddr {source} {match}", _why(allowed))
 
@@ -221,20 +263,15 @@ def _why(allowed: Allowed) -> str:
     return "site file: " + " ".join(allowed.why.replace("{", "(").replace("}", ")").split())
 
 
-def _from_set(chains: Chains, name: str, members: list[Node], match: str, why: str) -> None:
-    if members:
-        label = name.replace("-", "_")
-        chains.sets[label] = addresses(members)
-        chains.add("nodes", f"ip saddr @{label} {match}", why)
+def _from_set(chains: Chains, name: str, match: str, why: str) -> None:
+    if chains.known.members(name):
+        chains.sets[name] = None
+        chains.add("nodes", f"ip saddr @{label(name)} {match}", why)
 
 
 def _from_outside(chains: Chains, sources: list[IPv4Address], match: str, why: str) -> None:
     for address in sources:
         chains.add("outside", f"ip saddr {address} {match}", why)
-
-
-def _kubernetes(site: Site) -> list[Node]:
-    return [n for n in site.nodes if has_pods(site, n)]
 
 
 def _allowed(site: Site, node: Node) -> list[Allowed]:
@@ -244,10 +281,3 @@ def _allowed(site: Site, node: Node) -> list[Allowed]:
         return part == "all" or part in node.roles or fnmatchcase(node.name, part)
 
     return [a for a in site.network.filter.allow if any(map(fits, a.nodes))]
-
-
-def _set(name: str, members: list[IPv4Address]) -> str:
-    once = [str(a) for a in dict.fromkeys(members)]
-    rows = [", ".join(once[i : i + 8]) for i in range(0, len(once), 8)]
-    inside = ",\n\t\t".join(rows)
-    return f"add set ip avadm {name} {{\n\ttype ipv4_addr\n\telements = {{ {inside} }}\n}}\n"
