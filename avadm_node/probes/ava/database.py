@@ -36,7 +36,7 @@ def ask(params, folder=FOLDER):
     code, out, err = call(AS_POSTGRES + psql + ["--command", SQL], 30)
     if code != 0:
         # Its first line says why, the last one where in the statement.
-        raise Failed("psql: %s" % (err.strip() or "exit %d" % code).split("\n")[0][:LONG_LINE])
+        raise Failed((err.strip() or "psql ended with %d" % code).split("\n")[0][:LONG_LINE])
     return dict(json.loads(out), free=_free(folder))
 
 

@@ -140,7 +140,8 @@ class _Plan:
         if rolls:
             interrupts = [
                 Interruption(
-                    "open connections into workbenches, by ssh and browser: each is cut once, and can be opened again"
+                    "open connections into workbenches, by ssh and browser, and uploads: each may be cut once, "
+                    "and can be begun again"
                 ),
                 Interruption(
                     "starts and ends of runs wait until the next operator and scheduler act", LEAD_S
@@ -202,7 +203,8 @@ class _Plan:
                 yield finding("upgrade-mixed-versions", NAME, shown, "one version", name=TITLE)
             for why in _unready(self.platform.parts, seen):
                 yield finding("upgrade-unhealthy", NAME, why, name=TITLE)
-        if state.free < state.size:
+        # The dump of a stopped upgrade is there, and takes some of it.
+        if state.free < state.size and (self.record is None or DUMP not in self.record.steps):
             yield finding(
                 "upgrade-dump-space",
                 host=state.node,

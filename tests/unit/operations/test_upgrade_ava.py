@@ -262,6 +262,16 @@ def test_the_half_done_upgrade_blocks_ava_and_the_database(room):
         assert (found.check, found.where) == ("operation-half-done", "avadm upgrade ava")
 
 
+def test_a_stopped_upgrade_continues_where_its_dump_took_the_space(room):
+    room.ava.killed_in = ("roll", False)
+    with pytest.raises(KeyboardInterrupt):
+        room.run()
+    room.again()
+    room.ava.free = 1
+    room.run()
+    assert room.ava.runs == NEWEST
+
+
 def test_a_worker_that_is_away_is_left_out(room):
     room.ava.away = {"w2"}
     plan = room.plan()
