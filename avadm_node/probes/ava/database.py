@@ -148,7 +148,9 @@ def _names(folder):
 
 def _free(folder):
     """Return the bytes that root may write on the file system that the folder is, or will be, on."""
-    while not os.path.isdir(folder):
+    for _ in folder.split("/"):
+        if os.path.isdir(folder):
+            break
         folder = os.path.dirname(folder)
     seen = os.statvfs(folder)
     return seen.f_bfree * seen.f_frsize
