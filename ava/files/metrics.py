@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from ava import build
+
 
 class Metrics:
     """All of them, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        build.publish(self.registry)
 
         def gauge(name: str, what: str) -> Gauge:
             return Gauge(f"ava_storage_{name}", what, registry=self.registry)

@@ -66,7 +66,6 @@ class Controller:
             self.cluster, db, threads, metrics, name=config.cluster, grace=config.times.orphan
         )
         self.cluster.on_pod(self.queue.add)
-        self.passes = 0
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -102,7 +101,7 @@ class Controller:
         await self.cluster.refresh()
         await self.orphans.look({run.id for run in runs})
         await self.orphans.spaces()
-        self.passes += 1
+        self.metrics.passes.inc()
 
     async def _look_at_drains(self) -> None:
         for run in await self.reconciler.drains.look():

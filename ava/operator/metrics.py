@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from ava import build
 from ava.operator.run_info import RunInfo
 
 
@@ -12,6 +13,7 @@ class Metrics:
 
     def __init__(self, cluster: str) -> None:
         self.registry = CollectorRegistry()
+        build.publish(self.registry)
         common = {"registry": self.registry, "labelnames": ["cluster"]}
         self.cluster = cluster
 
@@ -26,6 +28,7 @@ class Metrics:
         self.pods = gauge("pods", "Pods of runs")
         self.silent = gauge("api_server_silent_seconds", "Seconds since the API server was last heard")
         self.waiting = gauge("queue_length", "Runs that wait to be looked at")
+        self.passes = counter("passes", "Passes over all active runs that ended")
         self.errors = counter("errors", "Looks at a run that failed and will be repeated")
         self.lost_writes = counter("fenced_writes", "Writes refused because the lead was lost")
         self.orphans = counter("orphans_removed", "Objects removed whose run is finished or unknown")

@@ -152,6 +152,10 @@ CATALOGUE: dict[str, FindingType] = {
         "The private key in the vault is not that of the certificate.",
         "Correct it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
     ),
+    "ava-command": FindingType(
+        "AVA's upgrade could not do `{words}`.",
+        "See `avadm doctor --only ava,database,kubernetes,registry`; then run the same command again.",
+    ),
     "ava-database": FindingType(
         "The platform keeps users, quotas and runs in PostgreSQL, and there is none.",
         "Add `database: {{vip: ADDRESS}}` below components and give two nodes the role database, or remove "
@@ -1648,6 +1652,10 @@ CATALOGUE: dict[str, FindingType] = {
     "unknown-run-none": FindingType(
         "There is no run yet.", "Start one with `avadm apply`.", check="unknown-run"
     ),
+    "upgrade-alone": FindingType(
+        "AVA is upgraded alone, to the version of this avadm, which no profile names.",
+        "Run `avadm upgrade ava`, without other components and without --to.",
+    ),
     "upgrade-budget": FindingType(
         "A PodDisruptionBudget keeps pods on the node now, so that its drain would wait.",
         "Let its other pods become ready, or give it more replicas.",
@@ -1671,8 +1679,21 @@ CATALOGUE: dict[str, FindingType] = {
     "upgrade-command": FindingType(
         "A command of the upgrade failed on the node.", "See its journal; then run the same command again."
     ),
+    "upgrade-database-newer": FindingType(
+        "A newer AVA than that of this avadm has migrated the database.",
+        "Use that avadm or a newer one, or restore a backup from before its migration (`avadm database restore`).",
+    ),
     "upgrade-downgrade": FindingType(
         "The profile has an older {name} than what runs.", "Name the profile of a newer one."
+    ),
+    "upgrade-downgrade-ava": FindingType(
+        "This avadm has an older AVA than the one that runs.",
+        "Use the avadm that installed it, or a newer one.",
+        check="upgrade-downgrade",
+    ),
+    "upgrade-dump-space": FindingType(
+        "The primary's node has less free space than the database is large, so that a dump may not fit.",
+        "Free space below /var/lib/avadm there.",
     ),
     "upgrade-failed": FindingType(
         "The node's upgrade failed.", "See the log that it names. The same command continues."
@@ -1680,6 +1701,22 @@ CATALOGUE: dict[str, FindingType] = {
     "upgrade-first": FindingType(
         "The upgrade brings another Python to this node, with which its {name} does not run.",
         "Upgrade {name} first: `avadm upgrade postgresql --to PROFILE`.",
+    ),
+    "upgrade-former-image": FindingType(
+        "The registry does not have the image of the AVA that runs: a failed upgrade could not go back to it.",
+        "Push it from the avadm that installed it: `avadm apply ava`.",
+    ),
+    "upgrade-former-manifests": FindingType(
+        "The manifests of the AVA that runs are on no master: a failed upgrade could not go back to them.",
+        "Write them from the avadm that installed it: `avadm apply ava`.",
+    ),
+    "upgrade-migration": FindingType(
+        "The former AVA cannot use the database after a migration: a failed upgrade could not go back to it.",
+        "Choose a quiet time, and take a backup (`avadm database backup`).",
+    ),
+    "upgrade-migrations": FindingType(
+        "The migrations of this avadm's AVA cannot be read, or are no single line.",
+        "Install avadm again.",
     ),
     "upgrade-mixed-versions": FindingType(
         "Nodes run different versions of {name}, and no upgrade of it is half done.",
@@ -1694,6 +1731,9 @@ CATALOGUE: dict[str, FindingType] = {
         "The node cannot be drained and upgraded: Kubernetes has no word from {name}.",
         "Bring it back, or remove it (`avadm node remove`). Where this is accepted it is left out: when it is back, "
         "`avadm apply nodes --limit {name}` brings it to the new version.",
+    ),
+    "upgrade-not-installed": FindingType(
+        "AVA is not deployed, so that there is nothing to upgrade.", "Install it: `avadm apply ava`."
     ),
     "upgrade-osd-down": FindingType(
         "An OSD is down: a host that is stopped as well could take away the last copy.",

@@ -13,6 +13,7 @@ VERBS = (
     "upgrade",
     "upgrade ceph",
     "upgrade kubernetes",
+    "upgrade ava",
 )
 """Verbs; `upgrade` is that of the small components."""
 

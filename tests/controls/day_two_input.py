@@ -12,8 +12,9 @@ class BadInput:
         kind: what is wrong, in words.
         words: what follows the verb.
         checks: ids of the findings, in their order; none for a usage error.
-        room: the site on which it is tried: cluster, maintenance, disks, power or versions.
-        fault: what is done before: locked, vault, edited (between the plan and the run), or COMPONENT=VERSION that runs.
+        room: the site on which it is tried: cluster, maintenance, disks, power, versions or ava.
+        fault: what is done before: locked, vault, edited (between the plan and the run), COMPONENT=VERSION that runs, or
+            in the room ava ATTRIBUTE=VALUE of tests/unit/operations/ava_versions.py.
     """
 
     verb: str
@@ -36,6 +37,7 @@ GOOD = {
     "power down": ("--notice 1h", "power"),
     "power up": ("", "power"),
     "upgrade": ("etcd --to lab-bookworm-newer", "versions"),
+    "upgrade ava": ("", "ava"),
 }
 """Words that are good where nothing is planted, by verb, and the site for them."""
 
@@ -84,6 +86,11 @@ NAMES = (
         "versions",
     ),
     BadInput("upgrade", "unknown profile", "etcd --to lab-nowhere", ("unknown-profile",), "versions"),
+    BadInput("upgrade", "no profile", "etcd", (), "versions"),
+    BadInput("upgrade ava", "a profile", "--to lab-bookworm-newer", ("upgrade-alone",), "versions"),
+    BadInput("upgrade ava", "another component", "etcd", ("upgrade-alone",), "versions"),
+    BadInput("upgrade ava", "a site without AVA", "", ("upgrade-no-node",), "versions"),
+    BadInput("upgrade ava", "unknown id accepted", "--accept all", ("accept-unknown",), "ava"),
 )
 DISKS = (
     BadInput("disk replace", "OSD of another node", "stor1 osd.2", ("replace-osd",), "disks"),
@@ -140,6 +147,18 @@ VERSIONS = (
         "etcd=3.3.25",
     ),
 )
+AVA = (
+    BadInput(
+        "upgrade ava",
+        "a database of a newer AVA",
+        "",
+        ("upgrade-database-newer",),
+        "ava",
+        "revision=0009",
+    ),
+    BadInput("upgrade ava", "an image that is not built", "", ("artifact-missing",), "ava", "built="),
+    BadInput("upgrade ava", "users do not get in", "", ("upgrade-unhealthy",), "ava", "way=HTTP 502"),
+)
 TIMES = (
     BadInput(BEGIN, "no time", "stor4 --for 0s --reason memory", ("maintenance-time",), "maintenance"),
     BadInput(BEGIN, "end in the past", "stor4 --for -2h --reason memory", ()),
@@ -155,5 +174,5 @@ FAULTS = tuple(
         ("site file changed since the plan", "site-file-changed", "edited"),
     )
 )
-ROWS = (*NAMES, *DISKS, *LAST, *VERSIONS, *TIMES, *FAULTS)
+ROWS = (*NAMES, *DISKS, *LAST, *VERSIONS, *AVA, *TIMES, *FAULTS)
 """All rows of the page."""

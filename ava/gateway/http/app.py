@@ -13,6 +13,7 @@ import aiohttp
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from ava import build
 from ava.gateway.http import headers, pages, proxy
 from ava.gateway.http.api_client import AccessRefused, ApiClient
 from ava.gateway.http.budget import Budget
@@ -35,6 +36,7 @@ class HttpGateway:
         self.budget = Budget(config.held)
         self.host = re.compile(rf"^([a-z0-9]{{1,20}})\.{re.escape(config.below)}$")
         self.registry = CollectorRegistry()
+        build.publish(self.registry)
         self.requests = Counter(
             "ava_gate_requests", "requests to workbenches", ["outcome"], registry=self.registry
         )

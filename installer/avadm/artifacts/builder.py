@@ -248,7 +248,7 @@ class Builder:
             layers,
             entrypoint=image.entrypoint,
             command=image.command,
-            env=image.env,
+            env={k: v.replace("{version}", self.artifact.version) for k, v in image.env.items()},
         )
 
     def _matching(self, pattern: str) -> list[Path]:

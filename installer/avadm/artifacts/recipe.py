@@ -247,7 +247,7 @@ class Image(_Data):
         layers: tar archives and folders in the work folder, the lowest first.
         entrypoint: what every container of it runs.
         command: its arguments, or what is run where there is no entry point.
-        env: environment of its containers.
+        env: environment of its containers; ``{version}`` in a value is the artifact's.
         output: the artifact's file.
     """
 

@@ -31,18 +31,7 @@ def site_parameters(site: Site) -> dict[str, Any]:
     if database_backups(site):
         found["backup"] = {"metrics": "/var/lib/prometheus/node-exporter", "state": "/var/lib/avadm-database"}
     if site.components.ava is not None:
-        own = site.components.ava.certificate
-        found["ava"] = {
-            "trusted": (own.ca or "") if own else None,
-            "namespace": ava.NAMESPACE,
-            "database": ava.DATABASE,
-            "host": ava.host(site),
-            "address": str(site.network.ingress_vip or ""),
-            "leases": [
-                *(f"ava-{part}" for part in ava.PARTS if part != "api"),
-                *(["ava-storage"] if ava.mount(site) else []),
-            ],
-        }
+        found["ava"] = ava.probed(site)
     if logs is not None:
         found["logs"] = {"port": logs.port}
     return found

@@ -69,6 +69,18 @@ def test_an_image_of_what_another_artifact_has(packed, user):
     assert packed.store.state(user) is ArtifactState.STALE
 
 
+def test_the_environment_of_an_image_may_name_its_version(packed, user):
+    packed.build(MODULE + ARCHIVE)
+    steps = (
+        "  - take: {artifact: thing, file: out.tar, to: layers/usr/thing.tar}\n"
+        '  - image: {name: "avadm/user:1", layers: [layers], command: [x], output: out.tar, env: {V: "v{version}"}}\n'
+    )
+    folder = packed.build(steps, user)
+    with tarfile.open(folder / "out.tar") as archive:
+        texts = [archive.extractfile(m).read() for m in archive.getmembers() if m.isfile()]
+    assert any(f'"V=v{user.version}"'.encode() in text for text in texts)
+
+
 def test_what_an_artifact_needs_is_made_before_it(packed, user):
     (packed.artifact.folder / "recipe.yml").write_text(f"steps:\n{MODULE}{ARCHIVE}")
     packed.build(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from avadm.cli.main import cli
 from avadm.errors import AvadmError
 from avadm.operations import run as operations
-from avadm.operations import upgrade
+from avadm.operations import upgrade, upgrade_ava
 from avadm.site.load import load
 from avadm.state.site_state import SiteState
 from tests.controls.day_two import VERBS
@@ -19,12 +19,20 @@ from tests.controls.day_two_input import GOOD, ROWS
 from tests.unit.cli.test_apply_lock import plant
 from tests.unit.fakes.cli import avadm, playbooks, reached
 from tests.unit.fakes.nodes import Nodes, called, given
-from tests.unit.operations import disk_room, power_room, removal_room, test_node_verbs, test_upgrade
+from tests.unit.operations import (
+    ava_versions,
+    disk_room,
+    power_room,
+    removal_room,
+    test_node_verbs,
+    test_upgrade,
+    test_upgrade_ava,
+)
 from tests.unit.operations.running_site import RunningSite
 
 __all__ = ["avadm", "playbooks"]
 
-BUILD = upgrade.build
+BUILD, BUILD_AVA = upgrade.build, upgrade_ava.build
 KEPT_BY_NODES = ("lock.do", "peers.")
 
 
@@ -89,6 +97,13 @@ class Site:
         monkeypatch.setattr(upgrade, "build", functools.partial(_build, BUILD, room))
         self.changed = lambda: (list(room.brought), list(room.etcd.snapshots))
 
+    def _ava(self, monkeypatch):
+        self.path.write_text(test_upgrade_ava.SITE)
+        self.ava = ava_versions.Ava(None)
+        self.fleet = Locked(self.folder / "nodes", None)
+        monkeypatch.setattr(upgrade_ava, "build", functools.partial(_build_ava, BUILD_AVA, self.ava))
+        self.changed = lambda: (list(self.ava.did), self.ava.revision, self.ava.runs)
+
     def plant(self, row, monkeypatch):
         """Do what a row has done before its command."""
         if row.verb == "maintenance end" and row.fault:
@@ -98,12 +113,16 @@ class Site:
             self.fleet.behind.die(0, recovered=True)
             self.fleet.behind.insert("stor1", "wwn-N1")
         if row.fault == "locked":
-            nodes = [n.name for n in load(self.path).site.with_role("mon")]
+            site = load(self.path).site
+            nodes = [n.name for n in site.with_role("mon") or site.nodes]
             plant(self.fleet, nodes, machine="elsewhere", host="desk7")
         elif row.fault == "vault":
             self.path.with_suffix(".vault.yml").unlink()
         elif row.fault == "edited":
             monkeypatch.setattr(operations, "plan", functools.partial(_edited, operations.plan, self.path))
+        elif row.fault and row.room == "ava":
+            name, _, value = row.fault.partition("=")
+            setattr(self.ava, name, value)
         elif row.fault:
             name, _, version = row.fault.partition("=")
             self.versions.update({key: version for key in self.versions if key[1] == name})
@@ -119,6 +138,14 @@ class Site:
 
 def _build(build, room, components, to, accepted=()):
     return build(components, to, lambda cluster: room, accepted=accepted)
+
+
+def _build_ava(build, ava, accepted=()):
+    def make(cluster):
+        ava.cluster = cluster
+        return ava
+
+    return build(accepted, make, lambda: ava_versions.MIGRATIONS)
 
 
 def _edited(plan, path, *words):

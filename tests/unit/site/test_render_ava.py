@@ -12,8 +12,9 @@ from avadm.components.catalog import COMPONENTS
 from avadm.components.database import variables as database
 from avadm.components.logs import variables as logs
 from avadm.pki.store import KeyStore
+from avadm_node.probes.ava import manifests
 from tests.unit.fakes import sites
-from tests.unit.fakes.roles import given, template, value
+from tests.unit.fakes.roles import given, holds, read, template, value
 from tests.unit.fakes.sites import node
 
 ARCHIVE = {
@@ -44,6 +45,12 @@ def rendered(tmp_path, of=SITE):
 
 def objects(tmp_path, name, of=SITE, **more):
     """Return a manifest's objects by kind and name."""
+    found = [one for one in yaml.safe_load_all(manifest(tmp_path, name, of, **more)) if one]
+    return {f"{one['kind']} {one['metadata']['name']}": one for one in found}
+
+
+def manifest(tmp_path, name, of=SITE, **more):
+    """Return a manifest as the role writes it."""
     certificates = None if any((tmp_path).iterdir()) else sites.issued(of, tmp_path)
     out = sites.render(of, logs, database, ava, store=certificates or KeyStore.open(tmp_path / "demo.yml"))
     secret = dict.fromkeys(out.secrets, "made")
@@ -56,9 +63,52 @@ def objects(tmp_path, name, of=SITE, **more):
     have = given("ava") | out.all | secret | {"artifacts": kept} | more
     for _ in range(4):
         have = {k: value(v, **have) if k.startswith(("ava_", "_ava_")) else v for k, v in have.items()}
-    text = template(f"ava/templates/{name}", **have)
-    found = [one for one in yaml.safe_load_all(text) if one]
-    return {f"{one['kind']} {one['metadata']['name']}": one for one in found}
+    return template(f"ava/templates/{name}", **have)
+
+
+def test_manifests_that_an_upgrade_keeps_are_known_by_the_tag_of_their_image(tmp_path):
+    folder = tmp_path / "kubernetes"
+    texts = {
+        f"{name}.yml": manifest(tmp_path, f"{t}.yml.j2")
+        for name, t in (("ava", "parts"), ("ava-base", "base"))
+    }
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    assert set(texts) == set(manifests.NAMES)
+    found = manifests.ask({}, str(folder), str(tmp_path / "kept"))
+    assert found == {"written": "0.1.0-" + "f" * 12, "kept": []}
+
+
+MADE = {
+    "Write manifests",
+    "Apply the namespace, rights and network policies",
+    "Apply the secrets",
+    "Run database migrations",
+    "Wait for the database",
+}
+ROLLED = {"Run API, operator, scheduler and the ways into workbenches", "Wait for the deployments"}
+
+
+@pytest.mark.parametrize(
+    ("more", "run"),
+    [
+        ({}, MADE | ROLLED),
+        ({"ava_roll": False}, MADE),
+        ({"ava_restore": "/k"}, {"Go back to the manifests of a former version", "Wait for the deployments"}),
+    ],
+    ids=["apply", "migrate", "restore"],
+)
+def test_an_upgrade_migrates_without_a_roll_and_goes_back_without_a_migration(more, run):
+    have = {"ava_roll": True, "ava_restore": ""} | more
+    tasks = read("ava", "tasks/main.yml")
+    assert {t["name"] for t in tasks if "when" not in t or holds(t["when"], **have)} == run
+
+
+def test_what_goes_back_applies_what_was_kept_and_nothing_else():
+    tasks = read("ava", "tasks/restore.yml")
+    assert [t["avadm_kube_objects"]["path"].rpartition("/")[2] for t in tasks] == list(manifests.NAMES)
+    assert all(t["run_once"] for t in tasks)
 
 
 def test_a_site_without_the_platform_is_reported_nothing(tmp_path):

@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0020"
 down_revision = "0019"
+BACKWARD_COMPATIBLE = True
 DOCUMENT = sa.JSON().with_variant(JSONB(), "postgresql")
 
 

@@ -15,6 +15,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0021"
 down_revision = "0020"
+BACKWARD_COMPATIBLE = True
 DOCUMENT = sa.JSON().with_variant(JSONB(), "postgresql")
 RUNS = sa.table("runs", sa.column("id"), sa.column("reason"), sa.column("reason_phrase", DOCUMENT))
 TEMPLATES = (

@@ -7,6 +7,7 @@ from alembic import op
 
 revision = "0022"
 down_revision = "0021"
+BACKWARD_COMPATIBLE = True
 
 
 def _text(length: int) -> sa.types.TypeEngine[str]:

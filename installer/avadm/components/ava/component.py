@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from avadm.components.model import Component, Phase, Probe, Program
 from avadm.pki.model import Authority, Leaf
@@ -95,6 +96,22 @@ def services(site: Site) -> str:
 def doors(site: Site) -> list[str]:
     """Return the ways into workbenches: the gate for browsers, and the ssh gateway where there are addresses for it."""
     return ["gate", *(["jump"] if site.network.load_balancer is not None else [])]
+
+
+def probed(site: Site) -> dict[str, Any]:
+    """Return what its processes are asked with on masters and on its database's nodes: names, and the way in; no key."""
+    own = site.components.ava.certificate if site.components.ava else None
+    return {
+        "trusted": (own.ca or "") if own else None,
+        "namespace": NAMESPACE,
+        "database": DATABASE,
+        "host": host(site),
+        "address": str(site.network.ingress_vip or ""),
+        "leases": [
+            *(f"ava-{part}" for part in PARTS if part != "api"),
+            *(["ava-storage"] if mount(site) else []),
+        ],
+    }
 
 
 def leaves(site: Site) -> Iterator[Leaf]:

@@ -1,0 +1,1 @@
+"""What `avadm upgrade ava` asks and does on nodes."""
