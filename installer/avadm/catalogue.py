@@ -131,6 +131,11 @@ CATALOGUE: dict[str, FindingType] = {
     "ava-authority": FindingType(
         "The authority of the platform's certificate is not known.", "Run `avadm apply`."
     ),
+    "ava-cache-away": FindingType(
+        "AVA's runs do without the cache: not each worker mounts it.",
+        "Give these workers the role alluxio_client, or take it from all.",
+        severity=_WARNING,
+    ),
     "ava-certificate": FindingType(
         "The first certificate is not for {node}.",
         "Put the server's certificate first, or have one made for this name.",

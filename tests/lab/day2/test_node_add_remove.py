@@ -137,7 +137,9 @@ def test_a_worker_comes_and_goes_with_its_pods(gone):
     if not lab.names("master"):
         pytest.skip("this lab has no Kubernetes")
     gone.append(WORKER)
-    good(*added(WORKER, "client", "worker"))
+    # As the other workers: without the cache of theirs, AVA would do without it everywhere.
+    cache = ["alluxio_client"] if lab.names("alluxio_client") else []
+    good(*added(WORKER, "client", "worker", *cache))
     master = lab.names("master")[0]
     ready = f"kubectl get node {WORKER} -o jsonpath='{{.status.conditions[?(@.type==\"Ready\")].status}}'"
     until(lambda: lab.sh(master, ready).strip() == "True", 120)

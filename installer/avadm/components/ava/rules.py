@@ -65,6 +65,18 @@ def housed(draft: Draft) -> Iterator[Finding]:
         )
 
 
+def cached(draft: Draft) -> Iterator[Finding]:
+    """Either each worker shows the cache to runs, or it is meant that none does."""
+    if not draft.site.components.ava or not draft.ok("components") or not draft.whole("roles"):
+        return
+    workers = draft.site.with_role("worker")
+    without = [n.name for n in workers if "alluxio_client" not in n.roles]
+    if draft.has("alluxio_client") and len(without) < len(workers) and without:
+        yield draft.finding(
+            "ava-cache-away", AVA, f"workers without it: {', '.join(without)}", "the role alluxio_client"
+        )
+
+
 def named(draft: Draft) -> Iterator[Finding]:
     """Its name is no one else's."""
     if not draft.site.components.ava or not draft.ok(*AVA) or not draft.ok("network"):
@@ -117,4 +129,4 @@ def idle(draft: Draft) -> Iterator[Finding]:
         yield draft.finding("ava-idle-prometheus", at, "no prometheus", "a node with the role prometheus")
 
 
-RULES = [stands_on, kept, housed, named, cloned, idle]
+RULES = [stands_on, kept, housed, cached, named, cloned, idle]
