@@ -8,15 +8,28 @@ import click
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.operation import operate, operation_options
+from avadm.cli.options import drain_options, drain_timeout, drained
 from avadm.errors import AvadmError
 
 
 @click.command()
 @click.argument("components", metavar="[COMPONENT]...", nargs=-1)
 @click.option("--to", metavar="PROFILE", help="Profile: its name, or the path of a file. Not for ava.")
+@drain_options
+@drain_timeout(1800)
 @operation_options
 @pass_app
-def upgrade(app: App, /, components: tuple[str, ...], to: str | None, **options: Any) -> int:
+def upgrade(
+    app: App,
+    /,
+    components: tuple[str, ...],
+    to: str | None,
+    notice: int,
+    stop_runs: bool,
+    administrator: str | None,
+    timeout: int,
+    **options: Any,
+) -> int:
     """Bring components to the versions of another profile, one node after another.
 
     COMPONENT is alertmanager, ceph, docker, etcd, haproxy, kubernetes, postgresql or prometheus; without one, all in which the
@@ -37,4 +50,6 @@ def upgrade(app: App, /, components: tuple[str, ...], to: str | None, **options:
         return operate(app, upgrade_ava.build(options["accepted"]), done="Upgraded.", **options)
     if to is None:
         raise click.MissingParameter(param_hint="'--to'", param_type="option")
-    return operate(app, build(components, to, accepted=options["accepted"]), done="Upgraded.", **options)
+    drain = drained(notice, stop_runs, administrator, timeout)
+    planned = build(components, to, accepted=options["accepted"], drain=drain)
+    return operate(app, planned, done="Upgraded.", **options)

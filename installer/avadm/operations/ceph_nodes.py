@@ -15,7 +15,7 @@ from avadm.disks.nodes import ask
 from avadm.engine.request import Request
 from avadm.engine.session import schedule
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
-from avadm.operations.drain import DRAIN, DrainPart, each
+from avadm.operations.drain import DrainPart, each
 from avadm.operations.follow import pending
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
@@ -198,7 +198,7 @@ class CephNodes:
 
     def drains(self, nodes: Sequence[str], done: Callable[[str], bool]) -> dict[str, DrainPart]:
         """Return node to its drain; ``done`` is whether a node's client is upgraded."""
-        return each(self.asked.cluster, nodes, DRAIN, self.asked.accepted, done)
+        return each(self.asked.cluster, nodes, self.asked.drain, self.asked.accepted, done)
 
     def collations(self, node: str) -> list[str]:
         """Return the collations of a node's databases; AvadmError where PostgreSQL does not answer."""

@@ -11,7 +11,7 @@ from avadm.catalogue import finding
 from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.findings import Finding
-from avadm.operations.drain import DRAIN, DrainPart, each
+from avadm.operations.drain import DrainOptions, DrainPart, each
 from avadm.remote import access
 from avadm.site.placement import kube_nodes
 
@@ -50,16 +50,21 @@ class EngineNodes:
         return found
 
     def drains(
-        self, nodes: Sequence[str], accepted: Collection[str], done: Callable[[str], bool]
+        self,
+        nodes: Sequence[str],
+        options: DrainOptions,
+        accepted: Collection[str],
+        done: Callable[[str], bool],
     ) -> dict[str, DrainPart]:
         """Return node to its drain, of those that Kubernetes has.
 
         Args:
             nodes: their names.
+            options: how they are drained.
             accepted: ids of refusals that the user accepts.
             done: whether a node is upgraded.
         """
-        return each(self.cluster, [n for n in nodes if self._is_known(n)], DRAIN, accepted, done)
+        return each(self.cluster, [n for n in nodes if self._is_known(n)], options, accepted, done)
 
     def troubles(self, node: str = "") -> dict[str, str]:
         """Return node to why it is not well: it is not Ready, or, of a node that was just upgraded, its pods are not.

@@ -21,7 +21,7 @@ from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.operations import upgrade_ceph, upgrade_kubernetes
 from avadm.operations.drain import ACCEPTABLE as DRAIN_IDS
-from avadm.operations.drain import DrainPart
+from avadm.operations.drain import DRAIN, DrainOptions, DrainPart, continued
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build
 from avadm.operations.site_change import change_site
@@ -63,6 +63,7 @@ def build(
     make: Callable[[Cluster], UpgradeNodes] = UpgradeNodes,
     own: Mapping[str, Planner] = OWN,
     accepted: Collection[str] = (),
+    drain: DrainOptions = DRAIN,
 ) -> Build:
     """Return what plans an upgrade.
 
@@ -72,16 +73,18 @@ def build(
         make: the nodes, for tests.
         own: components with steps of their own, for tests.
         accepted: ids of refusals that the user accepts.
+        drain: how nodes are drained.
     """
 
     def plan(cluster: Cluster) -> Operation:
-        command = command_of(components, to)
+        command = continued(cluster.state, command_of(components, to), drain)
         target, findings = _target(cluster.site_file, to)
         chosen, strange = _chosen(cluster.site_file.profile, target, components)
         findings += strange
         if target is None or not chosen:
             return Operation(VERB, command, (), refusals=findings)
-        return _Plan(cluster, make(cluster), command, to, target, chosen, own, frozenset(accepted)).operation(
+        every = frozenset(accepted)
+        return _Plan(cluster, make(cluster), command, to, target, chosen, own, every, drain).operation(
             findings
         )
 
@@ -140,6 +143,7 @@ class _Plan:
         chosen: the components.
         own: those with steps of their own.
         accepted: ids of refusals that the user accepts.
+        drain: how nodes are drained.
     """
 
     cluster: Cluster
@@ -150,6 +154,7 @@ class _Plan:
     chosen: Sequence[Upgradable]
     own: Mapping[str, Planner]
     accepted: frozenset[str]
+    drain: DrainOptions
 
     def operation(self, findings: Sequence[Finding]) -> Operation:
         """Return the operation, from what the nodes report."""
@@ -161,7 +166,8 @@ class _Plan:
                 parts.append(self._row(one, former, file))
                 continue
             try:
-                parts.append(planner(Asked(self.cluster, one, self.command, former, file, self.accepted)))
+                asked = Asked(self.cluster, one, self.command, former, file, self.accepted, self.drain)
+                parts.append(planner(asked))
             except AvadmError as error:
                 parts.append(Part(refusals=error.findings))
         steps = [step for part in parts for step in part.steps]
@@ -226,7 +232,7 @@ class _Plan:
         def done(node: str) -> bool:
             return self._done(one, node)()
 
-        return self.nodes.drains(one, nodes, self.accepted, done)
+        return self.nodes.drains(one, nodes, self.drain, self.accepted, done)
 
     @property
     def _resumed(self) -> bool:

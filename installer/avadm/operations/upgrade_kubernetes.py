@@ -125,7 +125,9 @@ class _Plan:
         # Where it was stopped the new kubelet may run, and take pods.
         old += [n for n in names if n in kubelets and n not in old and self._stopped(n)]
         able = [n for n in names if n in old and kubelets[n].ready]
-        drain = self.kube.drained(able, self.asked.accepted, self._nodes_done(names)) if able else DrainPart()
+        if not able:
+            return _Batch(number, tuple(names), DrainPart())
+        drain = self.kube.drained(able, self.asked.drain, self.asked.accepted, self._nodes_done(names))
         return _Batch(number, tuple(names), drain)
 
     def _stopped(self, name: str) -> bool:

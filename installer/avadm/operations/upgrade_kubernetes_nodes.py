@@ -18,7 +18,7 @@ from avadm.engine.request import Request
 from avadm.engine.session import schedule
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
-from avadm.operations.drain import DRAIN, DrainPart, part
+from avadm.operations.drain import DrainOptions, DrainPart, part
 from avadm.operations.etcd_members import EtcdMembers
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
@@ -131,15 +131,22 @@ class KubernetesNodes:
             items: list[dict[str, Any]] = json.loads(text)["items"]
             return items
 
-    def drained(self, names: Sequence[str], accepted: Collection[str], done: Callable[[], bool]) -> DrainPart:
+    def drained(
+        self,
+        names: Sequence[str],
+        options: DrainOptions,
+        accepted: Collection[str],
+        done: Callable[[], bool],
+    ) -> DrainPart:
         """Plan the drain of nodes; nothing is changed. It is rehearsed: what speaks against it are the part's refusals.
 
         Args:
             names: nodes that are Ready.
+            options: how they are drained.
             accepted: ids of refusals that the user accepts.
             done: whether the nodes have been upgraded already.
         """
-        return part(self.cluster, names, DRAIN, accepted, done=done)
+        return part(self.cluster, names, options, accepted, done=done)
 
     def settled(self, phase: str, name: str) -> bool:
         """Return whether the last run of a phase on a node came to its end."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from avadm.cluster.connection import Cluster
 from avadm.components.model import Upgradable
 from avadm.findings import Finding
+from avadm.operations.drain import DRAIN, DrainOptions
 from avadm.operations.model import Interruption, LeavingRun, Step
 from avadm.site.load import SiteFile
 
@@ -24,6 +25,7 @@ class Asked:
         before: the site with the profile that the component has now.
         after: the site with the one that it is to have; its ``profile`` has the component's versions, packages and sources.
         accepted: ids of refusals that the user accepts.
+        drain: how nodes are drained.
     """
 
     cluster: Cluster
@@ -32,6 +34,7 @@ class Asked:
     before: SiteFile
     after: SiteFile
     accepted: frozenset[str] = frozenset()
+    drain: DrainOptions = DRAIN
 
     @property
     def wanted(self) -> str:

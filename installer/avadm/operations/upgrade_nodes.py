@@ -16,7 +16,7 @@ from avadm.engine.session import schedule
 from avadm.findings import Finding
 from avadm.operations.balancer_nodes import BalancerNodes
 from avadm.operations.database_members import DatabaseMembers
-from avadm.operations.drain import DrainPart
+from avadm.operations.drain import DrainOptions, DrainPart
 from avadm.operations.engine_nodes import EngineNodes
 from avadm.operations.etcd_members import EtcdMembers
 from avadm.operations.model import Tell
@@ -117,17 +117,23 @@ class UpgradeNodes:
         return self.balancer.settings(node) if one.name == BALANCER else ()
 
     def drains(
-        self, one: Upgradable, nodes: Sequence[str], accepted: Collection[str], done: Callable[[str], bool]
+        self,
+        one: Upgradable,
+        nodes: Sequence[str],
+        options: DrainOptions,
+        accepted: Collection[str],
+        done: Callable[[str], bool],
     ) -> dict[str, DrainPart]:
         """Return node to its drain, of those that must be empty while they are upgraded.
 
         Args:
             one: the component.
             nodes: its nodes that are not upgraded yet.
+            options: how they are drained.
             accepted: ids of refusals that the user accepts.
             done: whether a node is upgraded.
         """
-        return self.engine.drains(nodes, accepted, done) if one.name == ENGINE else {}
+        return self.engine.drains(nodes, options, accepted, done) if one.name == ENGINE else {}
 
     def refusals(self, one: Upgradable, nodes: Sequence[str]) -> list[Finding]:
         """Return what else forbids the upgrade of a component on nodes, beside versions and troubles."""

@@ -7,6 +7,7 @@ import pytest
 from avadm.cluster.connection import Cluster
 from avadm.cluster.kinds import Cordon
 from avadm.errors import AvadmError
+from avadm.operations.drain import DRAIN
 from avadm.operations.engine_nodes import EngineNodes
 from avadm.remote.fleet import Result
 from tests.unit.fakes import sites
@@ -99,7 +100,9 @@ def test_nodes_of_kubernetes_alone_are_drained_each_by_itself(tmp_path, monkeypa
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     bench = bench_of(tmp_path, *nodes())
     bench.fleet.refused = {"comp2": {"local-data": ["shop/b"]}}
-    found = EngineNodes(bench.cluster()).drains(["stor1", "comp1", "comp2"], (), lambda node: node == "comp1")
+    found = EngineNodes(bench.cluster()).drains(
+        ["stor1", "comp1", "comp2"], DRAIN, (), lambda node: node == "comp1"
+    )
     assert {n: part.settings for n, part in found.items()} == {n: (Cordon(n),) for n in ("comp1", "comp2")}
     assert [f.check for part in found.values() for f in part.refusals] == ["pods-local-data"]
     assert [step.done() for step in found["comp1"].steps] == [True, True]
@@ -110,5 +113,5 @@ def test_masters_that_do_not_answer_forbid_the_drain(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     bench = bench_of(tmp_path, *nodes())
     bench.fleet.dead = {"mast1", "mast2", "mast3"}
-    found = EngineNodes(bench.cluster()).drains(["comp1", "comp2"], (), lambda node: False)
+    found = EngineNodes(bench.cluster()).drains(["comp1", "comp2"], DRAIN, (), lambda node: False)
     assert found["comp1"].refusals and not any(part.steps for part in found.values())

@@ -10,10 +10,11 @@ from avadm.cluster.kinds import Cordon
 from avadm.cluster.settings import Settings
 from avadm.components.catalog import UPGRADES, duties
 from avadm.errors import AvadmError
+from avadm.kube.node_runs import Notice
 from avadm.operations import run as framework
 from avadm.operations import site_change
 from avadm.operations import upgrade as module
-from avadm.operations.drain import DrainPart
+from avadm.operations.drain import DrainOptions, DrainPart
 from avadm.operations.model import Interruption, Step
 from avadm.operations.upgrade_model import Part
 from avadm.site import profile as profiles
@@ -134,7 +135,8 @@ class Room:
     def settings(self, one, node):
         return ()
 
-    def drains(self, one, nodes, accepted, done):
+    def drains(self, one, nodes, options, accepted, done):
+        self.options = options
         if not self.drained or one.name != "docker":
             return {}
         return {n: self._drain(n, done) for n in nodes}
@@ -507,6 +509,13 @@ def test_docker_may_cross_releases_and_takes_no_pods_meanwhile(room):
     assert [s.name[:5] for s in plan.steps[:4]] == ["evict", "upgra"] * 2
     assert [s.settings for s in steps] == [(Cordon(n),) for n in ("m1", "m2", "m3", "w1", "w2")]
     assert "w1: docker.io 20.10.24+dfsg1 → 26.1.*" in plan.packages
+
+
+def test_a_drain_is_as_the_user_asks_and_so_is_the_command_that_continues_it(room):
+    asked = DrainOptions(Notice(60, stop_runs=True), "ann")
+    plan = module.build(["docker"], NEWER, lambda cluster: room, drain=asked)(room.cluster)
+    assert room.options == asked
+    assert plan.command.endswith(f"--to {NEWER} --notice 60s --stop-runs --as ann")
 
 
 def test_a_node_that_cannot_be_drained_is_refused(room):

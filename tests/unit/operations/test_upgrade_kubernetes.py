@@ -91,7 +91,7 @@ class FakeKubernetes:
     def proxies(self, names):
         return {n: self.proxy[n] for n in names}
 
-    def drained(self, names, accepted, done):
+    def drained(self, names, options, accepted, done):
         """As operations/drain.py plans it: what it sets is held by all of a batch's steps."""
         names, settings = tuple(names), tuple(Cordon(n) for n in names)
 
