@@ -1223,6 +1223,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Delete or move them. Volumes that may go are named in the pod's annotation "
         "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes.",
     ),
+    "pods-nowhere": FindingType(
+        "No other node takes these pods, and while none does their budgets keep them.",
+        "Add a node like this one (`avadm node add`). Accepted, what they serve is away until this node takes pods again.",
+    ),
     "pods-without-controller": FindingType(
         "Nothing makes these pods again elsewhere; they would be gone for good.",
         "Delete or move them.",

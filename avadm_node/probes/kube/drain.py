@@ -21,6 +21,8 @@ MAY_GO = (
     "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # the field's annotation: names of volumes
 )
 SPACE = "ava-"  # what the names of their namespaces begin with
+DELETE_S = 60  # seconds of one call that asks for the end of pods
+AT_ONCE = 200  # pods that one call names
 SLICE = 10  # seconds that kubectl may wait before what is left is looked at again
 
 
@@ -70,6 +72,33 @@ def with_local_data(pod):
     return bool(set(local_volumes(pod)) - set(map(str.strip, may_go)))
 
 
+def takes(node, pod):
+    """Return whether pods of this kind may be put on a node; required affinities are not looked at."""
+    ready = [c["status"] for c in (node.get("status") or {}).get("conditions") or [] if c["type"] == "Ready"]
+    labels = node["metadata"].get("labels") or {}
+    wanted = pod["spec"].get("nodeSelector") or {}
+    taints = [t for t in node["spec"].get("taints") or [] if t.get("effect") != "PreferNoSchedule"]
+    return (
+        ready == ["True"]
+        and not node["spec"].get("unschedulable")
+        and all(labels.get(k) == v for k, v in wanted.items())
+        and all(tolerates(pod, taint) for taint in taints)
+    )
+
+
+def tolerates(pod, taint):
+    """Return whether a pod bears with a taint."""
+    for one in pod["spec"].get("tolerations") or []:
+        if one.get("effect") not in (None, "", taint.get("effect")):
+            continue
+        if one.get("operator") == "Exists":
+            if one.get("key") in (None, "", taint["key"]):
+                return True
+        elif one.get("key") == taint["key"] and (one.get("value") or "") == (taint.get("value") or ""):
+            return True
+    return False
+
+
 def run_of(pod):
     """Return the run of AVA that a pod says it is of, "" for none; whether there is such a run only the platform knows."""
     labels = pod["metadata"].get("labels") or {}
@@ -92,18 +121,37 @@ def selects(selector, labels):
     return all(labels.get(k) == v for k, v in exact.items()) and all(held[r["operator"]](r) for r in rules)
 
 
+def guards(budget, pod):
+    """Return whether a budget is over a pod."""
+    same = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
+    return same and selects(budget["spec"].get("selector"), pod["metadata"].get("labels") or {})
+
+
 def why(pod, budgets):
     """Return what a pod that is still there waits for, in words; "" where that is not seen."""
     if pod["metadata"].get("deletionTimestamp"):
         return "is ending, has %s s for it" % pod["metadata"].get("deletionGracePeriodSeconds", "?")
     for budget in budgets:
         status = budget.get("status") or {}
-        same = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
-        labels = pod["metadata"].get("labels") or {}
-        if same and selects(budget["spec"].get("selector"), labels) and not status.get("disruptionsAllowed"):
+        if guards(budget, pod) and not status.get("disruptionsAllowed"):
             words = called(budget), status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
             return "kept by budget %s: %s healthy, at least %s wanted" % words
     return ""
+
+
+def delete(pods, run):
+    """Ask for the end of pods, each with its own grace period, whatever budgets are over them; most of them may end already."""
+    spaces = {}
+    for pod in pods:
+        spaces.setdefault(pod["metadata"]["namespace"], []).append(pod["metadata"]["name"])
+    for space, names in sorted(spaces.items()):
+        for start in range(0, len(names), AT_ONCE):
+            some = names[start : start + AT_ONCE]
+            argv = ["timeout", "-k", "5", str(DELETE_S)] + KUBECTL
+            rc, out, err = run(argv + ["delete", "pods", "--ignore-not-found", "--namespace", space] + some)
+            # Out of time: what was not asked for yet is by the next call.
+            if rc not in (0, 124):
+                raise DrainError("kubectl delete: %s" % (err or out).strip()[-600:])
 
 
 class Drain(object):
@@ -114,11 +162,24 @@ class Drain(object):
         force: whether pods without a controller may go, for good.
         delete_local_data: whether pods with data in an emptyDir may go.
         runs: whether pods that say they are of AVA's runs may go, for good.
+        nowhere: whether pods that no other node takes may go against their budgets.
         run: callable(argv) -> (rc, stdout, stderr).
+        nodes: all nodes of Kubernetes, where they have been read; read once where empty.
     """
 
-    def __init__(self, name, force=False, delete_local_data=False, run=execute, clock=time.time, runs=False):
+    def __init__(
+        self,
+        name,
+        force=False,
+        delete_local_data=False,
+        run=execute,
+        clock=time.time,
+        runs=False,
+        nowhere=False,
+        nodes=None,
+    ):
         self.name, self.force, self.delete_local_data, self.runs = name, force, delete_local_data, runs
+        self.nowhere, self.nodes = nowhere, nodes if nodes is not None else []
         self.run, self.clock = run, clock
 
     def kubectl(self, *words):
@@ -162,7 +223,7 @@ class Drain(object):
         }
 
     def refused(self, going):
-        """Return what speaks against draining: ``without-controller`` and ``local-data`` to pods."""
+        """Return what speaks against draining: ``without-controller``, ``local-data`` and ``nowhere`` to pods."""
         found = {}
         if self.runs:
             going = [p for p in going if not run_of(p)]
@@ -170,7 +231,23 @@ class Drain(object):
             found["without-controller"] = [called(p) for p in going if without_controller(p)]
         if not self.delete_local_data:
             found["local-data"] = [called(p) for p in going if with_local_data(p)]
+        if not self.nowhere:
+            found["nowhere"] = [called(p) for p in self.stranded(going)]
         return {reason: names for reason, names in found.items() if names}
+
+    def stranded(self, going):
+        """Return the pods that no other node takes and that their budgets keep as long as that is so."""
+        if not self.nodes and any(controller(p) for p in going):
+            self.nodes += json.loads(self.kubectl("get", "--raw", "/api/v1/nodes"))["items"]
+        others = [n for n in self.nodes if n["metadata"]["name"] != self.name]
+        alone = [p for p in going if controller(p) and not any(takes(n, p) for n in others)]
+        found = []
+        for budget in self.budgets() if alone else []:
+            its = [p for p in alone if guards(budget, p)]
+            status = budget.get("status") or {}
+            if status.get("currentHealthy", 0) - len(its) < status.get("desiredHealthy", 0):
+                found += [p for p in its if p not in found]
+        return found
 
     def drain(self, seconds):
         """Cordon the node and have its pods evicted for at most so many seconds (and the last try's).
@@ -219,7 +296,10 @@ class Drain(object):
         rc, out, err = self.run(["timeout", "-k", "5", str(seconds + 5)] + KUBECTL + words)
         if rc not in (0, 124) and "did not complete within" not in err:
             raise DrainError("kubectl drain: %s" % (err or out).strip()[-600:])
-        return self.pods()
+        going, staying = self.pods()
+        if self.nowhere:
+            delete([p for p in self.stranded(going) if not p["metadata"].get("deletionTimestamp")], self.run)
+        return going, staying
 
     def result(self, left, gone, cordoned):
         """Return the answer of drain()."""
@@ -242,10 +322,10 @@ def answer(given, run=execute):
     """Do one thing to several nodes; return node to what came of it, or ``error``.
 
     Args:
-        given: do (look, cordon, uncordon or drain), names; for drain: seconds, force, delete_local_data, runs.
+        given: do (look, cordon, uncordon or drain), names; for drain: seconds, force, delete_local_data, runs, nowhere.
         run: see Drain.
     """
-    found = {}
+    found, nodes = {}, []
     try:
         for name in given["names"]:
             one = Drain(
@@ -254,6 +334,8 @@ def answer(given, run=execute):
                 given.get("delete_local_data", False),
                 run,
                 runs=given.get("runs", False),
+                nowhere=given.get("nowhere", False),
+                nodes=nodes,
             )
             if given["do"] == "look":
                 found[name] = one.look()

@@ -12,6 +12,7 @@ from .drain import (
     KUBECTL,
     DrainError,
     called,
+    delete,
     execute,
     run_of,
     stays,
@@ -19,9 +20,6 @@ from .drain import (
     with_local_data,
     without_controller,
 )
-
-DELETE_S = 60  # seconds of one call that asks for the end of pods
-AT_ONCE = 200  # pods that one call names
 
 
 def answer(given, run=execute):
@@ -40,7 +38,7 @@ def answer(given, run=execute):
         pods = _pods(given, run)
         refused = _refused(pods, given)
         if given["do"] == "end" and not refused:
-            _delete([pod for pod in pods if not pod["metadata"].get("deletionTimestamp")], run)
+            delete([pod for pod in pods if not pod["metadata"].get("deletionTimestamp")], run)
             pods = _pods(given, run)
     except (DrainError, ValueError, KeyError) as error:
         return {"error": "%s" % (error.args[0],)}
@@ -70,17 +68,3 @@ def _refused(pods, given):
     if not given["delete_local_data"]:
         found["local-data"] = [called(p) for p in pods if with_local_data(p)]
     return dict((reason, names) for reason, names in found.items() if names)
-
-
-def _delete(pods, run):
-    spaces = {}
-    for pod in pods:
-        spaces.setdefault(pod["metadata"]["namespace"], []).append(pod["metadata"]["name"])
-    for space, names in sorted(spaces.items()):
-        for start in range(0, len(names), AT_ONCE):
-            some = names[start : start + AT_ONCE]
-            argv = ["timeout", "-k", "5", str(DELETE_S)] + KUBECTL
-            rc, out, err = run(argv + ["delete", "pods", "--ignore-not-found", "--namespace", space] + some)
-            # Out of time: what was not asked for yet is by the next call.
-            if rc not in (0, 124):
-                raise DrainError("kubectl delete: %s" % (err or out).strip()[-600:])

@@ -21,7 +21,11 @@ from avadm.quantity import quantity
 SLICE_S = 10  # between two looks at what is left
 TRIES = 3  # calls in a row that may fail while a node is drained: the API may be moving to another master
 SHOWN = 5  # pods that are named; the rest is counted
-REFUSAL_IDS = {"without-controller": "pods-without-controller", "local-data": "pods-local-data"}
+REFUSAL_IDS = {
+    "without-controller": "pods-without-controller",
+    "local-data": "pods-local-data",
+    "nowhere": "pods-nowhere",
+}
 """Why pods are not evicted, to the id by which users accept it."""
 RUNS = "ava-runs"
 """Id of the refusal where AVA has runs on a node and cannot be asked about them."""
@@ -51,24 +55,31 @@ class Allowed:
         force: evict pods that nothing makes again.
         delete_local_data: evict pods whose data go with them.
         runs: evict pods that say they are of AVA's runs, whatever that loses.
+        nowhere: end pods that no other node takes, against their budgets.
         timeout: seconds for each node.
     """
 
     force: bool = False
     delete_local_data: bool = False
     runs: bool = False
+    nowhere: bool = False
     timeout: float = 600.0
 
     @classmethod
     def accepting(cls, accepted: Collection[str], timeout: float, *, runs: bool = False) -> Self:
         """Return what an eviction may do where the refusals with these ids are accepted."""
-        force, delete = (REFUSAL_IDS[why] in accepted for why in ("without-controller", "local-data"))
-        return cls(force, delete, runs and RUNS in accepted, timeout)
+        force, delete, nowhere = (REFUSAL_IDS[why] in accepted for why in REFUSAL_IDS)
+        return cls(force, delete, runs and RUNS in accepted, nowhere, timeout)
 
     @property
     def words(self) -> dict[str, bool]:
         """Parameters of the code on the master."""
-        return {"force": self.force, "delete_local_data": self.delete_local_data, "runs": self.runs}
+        return {
+            "force": self.force,
+            "delete_local_data": self.delete_local_data,
+            "runs": self.runs,
+            "nowhere": self.nowhere,
+        }
 
 
 def refusals(node: str, seen: Mapping[str, Any], exempt: Collection[str] = ()) -> list[Finding]:

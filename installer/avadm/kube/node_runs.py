@@ -173,7 +173,7 @@ def runs_left(
     """
     time = now or utc()
     # What is refused is not asked for again; only runs matter here.
-    seen = masters.ask("look", list(nodes), force=True, delete_local_data=True)
+    seen = masters.ask("look", list(nodes), force=True, delete_local_data=True, nowhere=True)
     words: list[str] = []
     count, expected = 0, 0.0
     for node in nodes:

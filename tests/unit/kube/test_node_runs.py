@@ -153,7 +153,7 @@ def test_masters_that_are_silent_for_a_moment_are_asked_again(masters, failures,
 
 
 def test_accepted_ids_are_what_may_be_evicted():
-    assert Allowed.accepting(["pods-local-data"], 5) == Allowed(False, True, False, 5)
+    assert Allowed.accepting(["pods-local-data"], 5) == Allowed(delete_local_data=True, timeout=5)
     # Runs that AVA can be asked about leave by AVA, whatever is accepted.
     assert not Allowed.accepting(["ava-runs"], 5).runs
     assert Allowed.accepting(["ava-runs"], 5, runs=True).runs

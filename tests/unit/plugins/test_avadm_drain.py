@@ -24,12 +24,21 @@ def budget(name, allowed, space="shop", **selector):
     return {"metadata": meta, "spec": {"selector": selector}, "status": status}
 
 
+def worker(name, ready="True", cordoned=False, taints=(), **labels):
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"unschedulable": cordoned, "taints": list(taints)},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
 class Kubectl:
     """kubectl 1.9 before one node; ``kept`` are pods that a budget lets go at the given try only."""
 
     def __init__(self, *pods, cordoned=False, kept=None, budgets=()):
         self.pods, self.cordoned, self.kept, self.budgets = list(pods), cordoned, kept or {}, list(budgets)
         self.drains, self.states, self.comes, self.says, self.now = [], [cordoned], [], None, 0.0
+        self.nodes, self.deleted = [worker("w1"), worker("w2")], []
 
     def __call__(self, argv):
         words = argv[argv.index("--request-timeout=20s") + 1 :]
@@ -39,10 +48,18 @@ class Kubectl:
         if words[0] == "node":
             node = {"metadata": {"name": words[1]}, "spec": {"unschedulable": True} if self.cordoned else {}}
             return 0, "" if words[1] == "unknown" else json.dumps(node), ""
+        if words[1] == "/api/v1/nodes":
+            return 0, json.dumps({"items": self.nodes}), ""
         if "poddisruptionbudgets" in words[1]:
             return 0, json.dumps({"items": self.budgets}), ""
         assert words[1] == "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1"
         return 0, json.dumps({"items": self.pods}), ""
+
+    def delete(self, kind, flag, *words):
+        assert (kind, flag, words[0]) == ("pods", "--ignore-not-found", "--namespace")
+        self.deleted += [f"{words[1]}/{name}" for name in words[2:]]
+        self.pods = [p for p in self.pods if p["metadata"]["name"] not in words[2:]]
+        return 0, "", ""
 
     def uncordon(self, name):
         return self.cordon(name, wanted=False)
@@ -133,6 +150,74 @@ def test_a_volume_that_its_makers_say_may_go_forbids_nothing(named, may_go):
     kubectl = Kubectl(one)
     assert node(kubectl).drain(60)["done"] is may_go
     assert ["--delete-local-data" in flags for flags in kubectl.drains] == [True] * may_go
+
+
+GPU = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+
+
+class Guarded(Kubectl):
+    """kubectl whose first budget counts the pods that are left."""
+
+    def drain(self, name, *flags):
+        before = len(self.pods)
+        answer = super().drain(name, *flags)
+        self.budgets[0]["status"]["currentHealthy"] -= before - len(self.pods)
+        return answer
+
+
+def guarded(*others, healthy=2, selector=None, tolerations=()):
+    """kubectl before a node with two pods of a budget, the only ones of it, for which there may be other nodes."""
+    pods = [pod("a", labels=[("app", "x")]), pod("b", labels=[("app", "x")])]
+    for one in pods:
+        one["spec"] |= {"nodeSelector": selector or {}, "tolerations": list(tolerations)}
+    guard = budget("x", healthy - 1, matchLabels={"app": "x"})
+    guard["status"] |= {"currentHealthy": healthy, "desiredHealthy": 1}
+    # The last one is kept for as long as nothing is healthy elsewhere.
+    kubectl = Guarded(*pods, budgets=[guard], kept={"b": 10**6})
+    kubectl.nodes = [worker("w1", pool="cpu"), *others]
+    return kubectl
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        [worker("w2", pool="gpu")],
+        [worker("w2", pool="cpu", cordoned=True)],
+        [worker("w2", pool="cpu", ready="Unknown")],
+        [worker("w2", pool="cpu", taints=[GPU])],
+    ],
+    ids=["none", "another-pool", "cordoned", "silent", "tainted"],
+)
+def test_pods_that_no_other_node_takes_are_refused_before_anything_changes(others):
+    kubectl = guarded(*others, selector={"pool": "cpu"})
+    done = node(kubectl).drain(60)
+    assert done["refused"] == {"nowhere": ["shop/a", "shop/b"]}
+    assert (kubectl.states, kubectl.drains, kubectl.deleted) == ([False], [], [])
+
+
+def test_accepted_they_end_against_their_budget():
+    kubectl = guarded(selector={"pool": "cpu"})
+    done = node(kubectl, nowhere=True).drain(60)
+    assert (done["refused"], kubectl.deleted) == ({}, ["shop/b"])
+    assert done["done"]
+
+
+@pytest.mark.parametrize(
+    ("others", "given"),
+    [
+        ([worker("w2", pool="cpu")], {}),
+        ([worker("w2", pool="cpu", taints=[GPU])], {"tolerations": [{"operator": "Exists"}]}),
+        ([worker("w2", pool="cpu", taints=[GPU])], {"tolerations": [{"key": "gpu", "value": "yes"}]}),
+        ([], {"healthy": 3}),
+    ],
+    ids=["a-node", "all-tolerated", "tolerated", "enough-elsewhere"],
+)
+def test_pods_that_have_somewhere_to_go_are_not_refused_and_never_deleted(others, given):
+    kubectl = guarded(*others, selector={"pool": "cpu"}, **given)
+    assert node(kubectl).look()["refused"] == {}
+    assert node(kubectl, nowhere=True).drain(30)["refused"] == {}
+    assert kubectl.deleted == []
 
 
 def test_pods_of_runs_alone_go_where_these_may():
