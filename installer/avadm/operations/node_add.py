@@ -17,6 +17,7 @@ from avadm.checks.collect import collect
 from avadm.checks.framework import run as run_checks
 from avadm.checks.preflight import CHECKS
 from avadm.cluster.connection import Cluster
+from avadm.cluster.half_done import half_done
 from avadm.disks import approve
 from avadm.disks.nodes import choose, survey
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
@@ -194,7 +195,9 @@ def build(
     ]
     notes = [Interruption("data move to its OSDs, which slows others down", None)] if serials else []
     # Nothing is blocked meanwhile: as soon as the site file has the node, `apply` does the rest as well.
-    return Operation(VERB, line, steps, interrupts=notes)
+    # What is half done of them keeps its nodes between two versions, at which a new one could not be brought in.
+    against = half_done(cluster.state, due.phases, line)
+    return Operation(VERB, line, steps, interrupts=notes, refusals=against)
 
 
 def disk_refusals(entry: Mapping[str, Any], serials: Sequence[str]) -> list[Finding]:

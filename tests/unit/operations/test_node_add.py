@@ -9,6 +9,7 @@ from avadm.errors import AvadmError
 from avadm.findings import Severity
 from avadm.operations import node_add, run
 from avadm.site.load import load
+from avadm.state.operations import OperationRecord
 from avadm.state.site_state import SiteState
 from tests.unit.fakes.clock import Clock
 from tests.unit.fakes.nodes import answer, called
@@ -207,6 +208,13 @@ def test_bad_input_is_refused_and_changes_nothing(site, room, change, serials, w
 def test_a_good_node_is_not_refused(site):
     assert site.refusals(WORKER) == set()
     assert site.refusals(STORAGE, "S1") == set()
+
+
+@pytest.mark.parametrize(("component", "refused"), [("docker", {"operation-half-done"}), ("other", set())])
+def test_a_half_done_operation_on_what_it_would_install_is_refused(site, component, refused):
+    state = SiteState.of(site.path, "t")
+    state.keep_operation(OperationRecord("avadm upgrade x", "upgrade", (component,), 0.0, "ann@x"))
+    assert site.refusals(WORKER) == refused
 
 
 def test_what_somebody_wrote_into_the_site_file_meanwhile_stays(site):
