@@ -12,7 +12,7 @@ from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.cluster.half_done import half_done
 from avadm.cluster.setting import Setting
-from avadm.cluster.settings import Settings
+from avadm.cluster.settings import Settings, blocks
 from avadm.engine.session import Session, lock_session
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
@@ -186,7 +186,7 @@ def _steps(cluster: Cluster, operation: Operation, settings: Settings, tell: Tel
             # What stays when it has ended well is held to the end.
             if not operation.keeps:
                 needed = steps[number].settings if number < len(steps) else ()
-                _release(cluster, settings, owner, [s for s in step.settings if s not in needed])
+                _release(cluster, settings, owner, [s for s in step.settings if s not in needed], tell)
             record = replace(record, steps=(*(n for n in record.steps if n != step.name), step.name))
             state.keep_operation(record)
         if operation.keeps:
@@ -222,12 +222,16 @@ def current_user() -> str:
     return f"{user()}@{socket.gethostname()}"
 
 
-def _release(cluster: Cluster, settings: Settings, owner: str, ended: Sequence[Setting]) -> None:
-    """Undo settings of an operation that its next step does not need."""
+def _release(
+    cluster: Cluster, settings: Settings, owner: str, ended: Sequence[Setting], tell: Tell
+) -> None:
+    """Undo settings of an operation that its next step does not need; what blocks nothing is tried again at its end."""
     names = {(s.kind, s.target) for s in ended}
     records = [r for r in cluster.state.settings() if r.owner == owner and (r.kind, r.target) in names]
-    if records and (left := settings.release(records)):
+    if records and (left := settings.release([r for r in records if blocks(r)])):
         raise AvadmError(left, EXIT_FOUND_BAD)
+    for one in settings.release([r for r in records if not blocks(r)]):
+        tell(f"Not undone yet: {one.found}")
 
 
 def pass_gate(gate: Gate, tell: Tell, clock: Clock) -> None:
