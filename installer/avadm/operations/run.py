@@ -222,9 +222,7 @@ def current_user() -> str:
     return f"{user()}@{socket.gethostname()}"
 
 
-def _release(
-    cluster: Cluster, settings: Settings, owner: str, ended: Sequence[Setting], tell: Tell
-) -> None:
+def _release(cluster: Cluster, settings: Settings, owner: str, ended: Sequence[Setting], tell: Tell) -> None:
     """Undo settings of an operation that its next step does not need; what blocks nothing is tried again at its end."""
     names = {(s.kind, s.target) for s in ended}
     records = [r for r in cluster.state.settings() if r.owner == owner and (r.kind, r.target) in names]

@@ -48,9 +48,17 @@ class Flag(Setting):
         self.flags.discard(self.target)
 
 
+class Mild(Flag):
+    """One that keeps no other command from its work."""
+
+    kind: ClassVar[str] = "mild"
+    blocks: ClassVar[bool] = False
+
+
 @pytest.fixture(autouse=True)
 def flags(monkeypatch):
-    monkeypatch.setitem(settings_module.KINDS, "flag", Flag)
+    for kind in (Flag, Mild):
+        monkeypatch.setitem(settings_module.KINDS, kind.kind, kind)
     Flag.flags.clear()
     Flag.broken.clear()
     return Flag.flags
@@ -151,6 +159,25 @@ def test_a_setting_is_held_through_the_steps_that_need_it_and_no_longer(bench, f
         bench.step("four", act=look),
     )
     assert seen == [{"x"}, {"x", "y"}, {"y"}, set()]
+
+
+def test_what_blocks_nothing_is_undone_at_the_end_where_it_cannot_be_before(bench, flags):
+    bench.run(
+        bench.step("one", act=lambda tell: Flag.broken.add("x"), settings=(Mild("x"),)),
+        bench.step("two", act=lambda tell: Flag.broken.clear()),
+    )
+    assert flags == set()
+    assert bench.cluster.state.settings() == []
+
+
+def test_what_blocks_others_ends_the_operation_where_it_cannot_be_undone(bench, flags):
+    acted = []
+    with pytest.raises(AvadmError):
+        bench.run(
+            bench.step("one", act=lambda tell: Flag.broken.add("x"), settings=(Flag("x"),)),
+            bench.step("two", act=acted.append),
+        )
+    assert acted == []
 
 
 def test_what_somebody_else_had_set_stays(bench, flags):
