@@ -33,6 +33,8 @@ ACCEPTABLE = frozenset({*REFUSAL_IDS.values(), RUNS})
 """Refusals of a drain that a user may accept."""
 EVERY_S = 10.0
 """Seconds between two looks at runs."""
+AVA_S = 300.0
+"""Longest time until AVA answers again whose only node was drained before, seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,11 @@ class _Plan:
     def steps(self, allowed: Allowed | None) -> list[Step]:
         """Return them; without the eviction where nothing is allowed of it."""
         nodes = listed(self.names)
-        found = [Step(f"cordon {nodes}", nothing, self.names, self.done, self._cordons)]
+        # The drain of a node before may have ended AVA, which starts again there.
+        gate = None
+        if self.platform is not None and allowed is not None and allowed.nowhere:
+            gate = Gate("AVA answers", partial(self._answers, self.platform), AVA_S)
+        found = [Step(f"cordon {nodes}", nothing, self.names, self.done, self._cordons, gate=gate)]
         if self.platform is not None:
             title = f"notify the owners of AVA's runs on {nodes}, and wait until the runs have left"
             found.append(
@@ -245,6 +251,13 @@ class _Plan:
 
         found.append(Step(f"evict the pods of {nodes}", act, self.names, self._empty, self.settings))
         return found
+
+    def _answers(self, platform: Platform) -> Progress:
+        try:
+            platform.node(self.names[0])
+        except AvadmError as error:
+            return Progress(str(error), 1)
+        return Progress("", 0)
 
     def _gate(self, platform: Platform) -> Gate:
         masters, names, others = self.cluster.masters, self.names, self.others

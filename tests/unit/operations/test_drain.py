@@ -7,7 +7,7 @@ from avadm.errors import AvadmError
 from avadm.kube import node_runs
 from avadm.kube.node_runs import LONGEST_NOTICE_S, Notice
 from avadm.operations import drain as module
-from avadm.operations.drain import DrainOptions
+from avadm.operations.drain import DRAIN, DrainOptions, part
 from avadm.operations.run import show
 from avadm.state.operations import OperationRecord
 from tests.unit.operations.ava_room import SPACE, THEN, Ava, run
@@ -164,6 +164,16 @@ def test_pods_that_would_be_lost_are_refused_by_kind_and_nothing_changes(bench):
     assert (bench.fleet.ava.log, bench.state.begun()) == ([], [])
     bench.drain("comp1", notice=SHORT, accept=ids)
     assert bench.fleet.ava.log[-1] == "evict comp1"
+
+
+def test_a_drain_waits_for_ava_where_the_one_before_may_have_ended_it(bench):
+    found = part(bench.cluster(), ["comp2"], DRAIN, ["pods-nowhere"])
+    gate = found.steps[0].gate
+    bench.fleet.ava.silent = True
+    assert gate.look().left == 1
+    bench.fleet.ava.silent = False
+    assert gate.look().left == 0
+    assert part(bench.cluster(), ["comp2"], DRAIN).steps[0].gate is None
 
 
 @pytest.mark.parametrize("stranger", [{"ava-other/x": "r1"}, {f"{SPACE}/x": "r9"}])
