@@ -1,6 +1,6 @@
 """`avadm upgrade ceph` on the lab: refused, killed and continued under load. It leaves ceph 18.2 and another Python on the nodes.
 
-Not run yet. It comes last of day two: nothing takes ceph back.
+Not run yet; the command was, without load. It comes last of day two: nothing takes ceph back.
 """
 
 import json
