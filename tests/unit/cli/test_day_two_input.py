@@ -136,8 +136,8 @@ class Site:
         return {str(path): path.read_bytes() for path in paths if path.is_file() and path != lock}
 
 
-def _build(build, room, components, to, accepted=()):
-    return build(components, to, lambda cluster: room, accepted=accepted)
+def _build(build, room, components, to, **options):
+    return build(components, to, lambda cluster: room, **options)
 
 
 def _build_ava(build, ava, accepted=()):
