@@ -61,7 +61,12 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     _print_operations(data)
     if last:
         console.print(Text(f"\nLast run  {last['id']}: {last['result']}"))
-    next_one = "`avadm power up` starts the site." if data["power"] else advice(data, command_line())
+    next_one = advice(data, command_line())
+    if data["power"]:
+        next_one = "`avadm power up` starts the site."
+    elif data["operations"] and not data["running"]:
+        # It blocks what else could be advised.
+        next_one = f"`{data['operations'][0]['command']}` continues what is half done."
     console.print(Text(f"{'' if last else chr(10)}Next      {next_one}"))
 
 

@@ -86,5 +86,6 @@ def test_status_names_what_is_half_done_on_and_left(avadm, state):
     assert [(o["name"], o["overdue"]) for o in found["maintenances"]] == [("stor1", True)]
     text = " ".join(avadm("status").output.split())
     assert "Half done: `avadm upgrade ceph` continues it (begun by ops@desk" in text
+    assert "Next `avadm upgrade ceph` continues what is half done." in text
     assert "noout stor2, set 10 min ago" in text
     assert "by ops@desk: new memory (overdue)" in text
