@@ -52,10 +52,16 @@ def mount(site: Site) -> str:
     return filesystem.mount.rstrip("/") if filesystem and here else ""
 
 
+def mounts_cache(site: Site) -> bool:
+    """Return whether nodes mount Alluxio, whichever they are."""
+    knobs = site.components.alluxio
+    return bool(knobs and knobs.fuse and site.with_role("alluxio_worker"))
+
+
 def cache(site: Site) -> str:
     """Return where nodes see Alluxio; "" unless all workers do."""
     knobs = site.components.alluxio
-    if not (knobs and knobs.fuse and site.with_role("alluxio_worker")):
+    if knobs is None or not mounts_cache(site):
         return ""
     clients = [n.name for n in site.with_role("alluxio_client")]
     everywhere = not clients or all(n.name in clients for n in site.with_role("worker"))

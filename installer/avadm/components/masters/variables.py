@@ -49,7 +49,7 @@ def render(given: RenderContext, out: Variables) -> None:
         "kube_apiserver_services": services,
         # AVA asks the cache's masters through it (ava/files/cache_stats.py); no account of the site may get services/proxy.
         # Not whether the workers see the cache: another worker would restart the API servers.
-        "kube_apiserver_external_endpoints": bool(site.components.ava and site.components.alluxio),
+        "kube_apiserver_external_endpoints": bool(site.components.ava and ava.mounts_cache(site)),
         "kube_apiserver_encryption_key": f"{{{{ {ENCRYPTION_KEY} }}}}",
         "kube_apiserver_etcd_ca_certificate": store.trusted(Authority.ETCD),
         "kube_apiserver_front_proxy_ca_certificate": store.trusted(Authority.FRONT_PROXY),
