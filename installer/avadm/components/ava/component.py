@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from avadm.components.alluxio.placement import clients
 from avadm.components.model import Component, Phase, Probe, Program
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
@@ -61,11 +62,15 @@ def mounts_cache(site: Site) -> bool:
 def cache(site: Site) -> str:
     """Return where nodes see Alluxio; "" unless all workers do."""
     knobs = site.components.alluxio
-    if knobs is None or not mounts_cache(site):
+    if knobs is None or not mounts_cache(site) or without_cache(site):
         return ""
-    clients = [n.name for n in site.with_role("alluxio_client")]
-    everywhere = not clients or all(n.name in clients for n in site.with_role("worker"))
-    return knobs.mount_point if everywhere else ""
+    return knobs.mount_point
+
+
+def without_cache(site: Site) -> list[str]:
+    """Return the workers that do not have the client of the site's cache."""
+    able = {n.name for n in clients(site)}
+    return [n.name for n in site.with_role("worker") if n.name not in able]
 
 
 def keepers(site: Site) -> list[Node]:

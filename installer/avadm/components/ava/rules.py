@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from avadm.components.ava.component import DATABASE, homes, host
+from avadm.components.ava.component import DATABASE, homes, host, without_cache
 from avadm.findings import Finding
 from avadm.site.draft import Draft
 from avadm.site.placement import metered
@@ -69,9 +69,8 @@ def cached(draft: Draft) -> Iterator[Finding]:
     """Either each worker shows the cache to runs, or it is meant that none does."""
     if not draft.site.components.ava or not draft.ok("components") or not draft.whole("roles"):
         return
-    workers = draft.site.with_role("worker")
-    without = [n.name for n in workers if "alluxio_client" not in n.roles]
-    if draft.has("alluxio_client") and len(without) < len(workers) and without:
+    without = without_cache(draft.site) if draft.site.components.alluxio else []
+    if without and len(without) < len(draft.site.with_role("worker")):
         yield draft.finding(
             "ava-cache-away", AVA, f"workers without it: {', '.join(without)}", "the role alluxio_client"
         )
