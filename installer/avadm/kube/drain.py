@@ -68,8 +68,14 @@ class Allowed:
     @classmethod
     def accepting(cls, accepted: Collection[str], timeout: float, *, runs: bool = False) -> Self:
         """Return what an eviction may do where the refusals with these ids are accepted."""
-        force, delete, nowhere = (REFUSAL_IDS[why] in accepted for why in REFUSAL_IDS)
-        return cls(force, delete, runs and RUNS in accepted, nowhere, timeout)
+        may = {why: id in accepted for why, id in REFUSAL_IDS.items()}
+        return cls(
+            force=may["without-controller"],
+            delete_local_data=may["local-data"],
+            runs=runs and RUNS in accepted,
+            nowhere=may["nowhere"],
+            timeout=timeout,
+        )
 
     @property
     def words(self) -> dict[str, bool]:
