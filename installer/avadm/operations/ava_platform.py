@@ -40,7 +40,7 @@ from avadm_node.probes.ava import manifests, processes
 T = TypeVar("T")
 PHASE, IMAGE, REPOSITORY = "ava", "ava-image", "avadm/ava"
 CODE = "ava-command"
-ASK_S, DUMP_S = 180.0, 3600.0
+ALL_S, ASK_S, DUMP_S = 60.0, 180.0, 3600.0
 SKEW_S = 300.0
 """Seconds by which a node's clock may be behind the controller's."""
 JUMP = "jump"
@@ -218,41 +218,29 @@ class AvaPlatform:
 
     def dumped(self, since: float) -> list[str]:
         """Return the revisions of the whole dumps that were taken since a time, epoch seconds; the first one first."""
-        given: dict[str, object] = {name: {} for name in self.cluster.asked("database")}
-        answers = ask(
-            self.cluster.fleet,
-            self.cluster.site_file.profile.python,
+        answers = self._each(
+            "database",
             dumps.dumps,
-            given,
-            read=lambda one: [(str(r), float(at)) for r, at in one["dumps"]],
-            timeout=DUMP_S,
+            {},
+            lambda one: [(str(r), float(at)) for r, at in one["dumps"]],
+            DUMP_S,
         )
-        found = [(at, revision) for answer in answers.values() for revision, at in answer.value or []]
+        found = [(at, revision) for rows in answers.values() for revision, at in rows]
         return [revision for at, revision in sorted(found) if at >= since - SKEW_S]
 
     def manifests(self) -> dict[str, Manifests]:
         """Return master to the manifests there; nothing of masters that do not answer."""
-        given: dict[str, object] = {name: {} for name in self.cluster.asked("master")}
-        answers = ask(
-            self.cluster.fleet,
-            self.cluster.site_file.profile.python,
+        return self._each(
+            "master",
             manifests.ask,
-            given,
-            read=lambda one: Manifests(str(one["written"]), [str(tag) for tag in one["kept"]]),
+            {},
+            lambda one: Manifests(str(one["written"]), [str(tag) for tag in one["kept"]]),
         )
-        return {name: answer.value for name, answer in answers.items() if answer.value is not None}
 
     def keep(self, tag: str) -> list[str]:
         """Keep the manifests of a tag on the masters that have them; return those masters."""
-        given = {name: {"tag": tag} for name in self.cluster.asked("master")}
-        answers = ask(
-            self.cluster.fleet,
-            self.cluster.site_file.profile.python,
-            manifests.keep,
-            given,
-            read=lambda one: bool(one["kept"]),
-        )
-        return [name for name, answer in answers.items() if answer.value]
+        answers = self._each("master", manifests.keep, {"tag": tag}, lambda one: bool(one["kept"]))
+        return [name for name, kept in answers.items() if kept]
 
     def pushed(self, tag: str) -> dict[str, bool]:
         """Return node of the registry to whether it has the image of a tag.
@@ -318,6 +306,25 @@ class AvaPlatform:
         steps = make_plan(file.site, [PHASE], limit=nodes)
         request = Request(command, [PHASE], nodes, own=dict.fromkeys(nodes, own))
         run_phases(self.cluster, file, steps, request, tell, code="phase-failed", verb="upgrade", phase=PHASE)
+
+    def _each(
+        self,
+        role: str,
+        function: Function,
+        params: Mapping[str, Any],
+        read: Callable[[Any], T],
+        timeout: float = ALL_S,
+    ) -> dict[str, T]:
+        """Return node to its answer, of the nodes with a role that give one."""
+        answers = ask(
+            self.cluster.fleet,
+            self.cluster.site_file.profile.python,
+            function,
+            dict.fromkeys(self.cluster.asked(role), params),
+            read=read,
+            timeout=timeout,
+        )
+        return {name: answer.value for name, answer in answers.items() if answer.value is not None}
 
     def _first(
         self,
