@@ -10,14 +10,14 @@ import time
 import pytest
 
 from avadm.site.load import load
-from tests.lab.day2.test_upgrade import TIMEOUT_S, differing, good, packages
+from tests.lab.day2.test_upgrade import ONE_HOME, TIMEOUT_S, differing, good, packages
 from tests.lab.faults.drive import avadm, healthy, start, unchanged
 from tests.lab.faults.work import Work
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 
 TO = "lab-bookworm-ceph-18"
-UPGRADE = ("upgrade", "ceph", "--to", TO)
+UPGRADE = ("upgrade", "ceph", "--to", TO, *ONE_HOME)
 LONGEST_S = 3 * TIMEOUT_S
 PAUSE_S = 30
 """Longest pause of cephfs, seconds; rbd and S3 are asked by the day's loads."""

@@ -8,12 +8,14 @@ import uuid
 import pytest
 
 from avadm.site.load import load
+from tests.lab.day2.test_upgrade import ONE_HOME
 from tests.lab.faults.drive import avadm, healthy, start, unchanged
 from tests.lab.kubernetes.probe import Api, Writer
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 
 TO = "lab-bookworm-kubernetes-1.10"
+UPGRADE = ("upgrade", "kubernetes", "--to", TO, *ONE_HOME)
 OLD, NEW = "v1.9.11", "v1.10.13"
 PAUSE_S = 10
 """Longest time without an acknowledged write while one of several masters is upgraded, seconds."""
@@ -95,7 +97,7 @@ def pair(old):
 
 
 def test_the_plan_rehearses_every_drain_and_changes_nothing(old):
-    plan = json.loads(good("upgrade", "kubernetes", "--to", TO, "--dry-run", "--json"))
+    plan = json.loads(good(*UPGRADE, "--dry-run", "--json"))
     assert plan["refused"] == []
     assert set(plan["nodes"]) == set(kubelets(old)) | {old.names("etcd")[0]}
     assert all(step["undone"] for step in plan["steps"] if "of batch" in step["name"])
@@ -109,7 +111,7 @@ def test_a_worker_whose_kubelet_fails_gets_the_former_program_back(old, tried):
     )
     old.sh(worker, PLANT)
     try:
-        done = avadm("upgrade", "kubernetes", "--to", TO, "--yes", timeout=TIMEOUT_S)
+        done = avadm(*UPGRADE, "--yes", timeout=TIMEOUT_S)
     finally:
         old.sh(worker, LIFT)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -127,7 +129,7 @@ def test_it_is_killed_and_continued_under_load(old, pair, tried):
     begun = time.monotonic()
     least = []
     with Writer(Api(old.site_path.with_suffix(".kubeconfig")), space) as writer:
-        running = start("upgrade", "kubernetes", "--to", TO, "--yes")
+        running = start(*UPGRADE, "--yes")
         for line in running.stdout:
             if "evict the pods" in line and "done already" not in line:
                 break
@@ -137,7 +139,7 @@ def test_it_is_killed_and_continued_under_load(old, pair, tried):
         refused = avadm("apply", "nodes", timeout=TIMEOUT_S)
         reply = " ".join((refused.stdout + refused.stderr).split())
         assert refused.returncode != 0 and f"avadm upgrade kubernetes --to {TO}" in reply, reply
-        again = start("upgrade", "kubernetes", "--to", TO, "--yes")
+        again = start(*UPGRADE, "--yes")
         for _ in again.stdout:
             least.append(ready())
         assert again.wait(60) == 0
@@ -152,7 +154,7 @@ def test_it_is_killed_and_continued_under_load(old, pair, tried):
 def test_a_second_run_and_an_apply_change_nothing(lab):
     if TO not in (load(lab.site_path).site.profile, *load(lab.site_path).site.component_profiles.values()):
         pytest.skip("Kubernetes was not upgraded")
-    good("upgrade", "kubernetes", "--to", TO, "--yes")
+    good(*UPGRADE, "--yes")
     assert unchanged(lab)
 
 
