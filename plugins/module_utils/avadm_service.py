@@ -112,6 +112,9 @@ class Service(object):
         if self.given["state"] == "stopped" or not self.unit:
             return []
         gone = [one["path"] for one in self.given["files"] if one["state"] == "absent"]
+        # Of a program that distributions have in different places this node has one.
+        further = self.given["restart_on"] + self.given["reload_on"]
+        gone += [path for path in further if not os.path.exists(path)]
         reports = [
             (self.given["name"], kind, path) for kind in ("restart", "reload") for path in self.on(kind)
         ]

@@ -92,6 +92,14 @@ def test_a_file_that_is_taken_away_is_a_change_too(node):
     assert (node.conf.exists(), found["keeps"]) == (False, [])
 
 
+def test_of_places_that_a_program_may_have_only_that_of_the_node_is_kept(node):
+    places = [node.folder / "usr/bin/d", node.folder / "usr/sbin/d"]
+    places[1].parent.mkdir(parents=True)
+    places[1].write_text("")
+    found, reply = node.bring(restart_on=[str(place) for place in places])
+    assert (reply, found["keeps"]) == (["restart x.service"], [["x", "restart", str(places[1])]])
+
+
 def test_check_mode_says_it_all_and_does_nothing(node):
     folder = str(node.folder / "made")
     user = {"name": "nobody-yet", "home": "/"}
