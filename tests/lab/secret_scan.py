@@ -45,11 +45,13 @@ def forms(secret):
 
 
 def needles(site_path):
-    """Return every form of every secret of the site's vault, a line each."""
+    """Return every form of every secret of the site's vault, a line each; of a key in PEM each line of its content."""
     # The fsid is an identifier that ceph prints everywhere, not a key.
     secrets = [v for v in Vault.open(site_path).values() if len(v) > 12 and v.count("-") != 4]
     assert len(secrets) > 5
-    return Hidden("\n".join(sorted(set().union(*map(forms, secrets)))) + "\n")
+    lines = {line for secret in secrets for form in forms(secret) for line in form.splitlines()}
+    # An empty line would be found everywhere, and the first one of PEM in each certificate's key.
+    return Hidden("\n".join(sorted(line for line in lines if len(line) > 12 and line[:5] != "-----")) + "\n")
 
 
 @contextlib.contextmanager
