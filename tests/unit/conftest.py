@@ -1,6 +1,7 @@
 """What all unit tests share."""
 
 import itertools
+import os
 import signal
 
 import pytest
@@ -18,6 +19,14 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _without_waiting_for_disks():
+    """No test sees what a power failure leaves; where the disk is busy, waiting for it is most of the time of many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 @pytest.fixture(autouse=True)
