@@ -89,6 +89,8 @@ NAMES = (
     BadInput("upgrade", "no profile", "etcd", (), "versions"),
     BadInput("upgrade ava", "a profile", "--to lab-bookworm-newer", ("upgrade-alone",), "versions"),
     BadInput("upgrade ava", "another component", "etcd", ("upgrade-alone",), "versions"),
+    BadInput("upgrade ava", "options of a drain", "--notice 1h --stop-runs", (), "ava"),
+    BadInput("upgrade", "options of a drain", "etcd --to lab-bookworm-newer --timeout 60", (), "versions"),
     BadInput("upgrade ava", "a site without AVA", "", ("upgrade-no-node",), "versions"),
     BadInput("upgrade ava", "unknown id accepted", "--accept all", ("accept-unknown",), "ava"),
 )

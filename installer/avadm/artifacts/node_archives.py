@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,9 @@ def variables(artifact: str, folder: Path | None = None) -> dict[str, Any]:
     return {"version": digest[:12], "files": {"program": {"path": str(path), "sha256": digest, **place}}}
 
 
+@cache
 def bundle(name: str) -> bytes:
-    """Return a program's archive: the same bytes for the same sources."""
+    """Return a program's archive: the same bytes for the same sources, which are read once in a process."""
     entries = [f"avadm_node.agents.{module}" for module in PROGRAMS[name]]
     called = {e.rpartition(".")[2] if len(entries) > 1 else "": e for e in entries}
     files = {path: text for entry in entries for path, text in _files(entry).items()}

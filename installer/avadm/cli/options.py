@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from avadm.cli.times import DURATION
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from avadm.operations.drain import DrainOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
+DRAIN = frozenset({"notice", "stop_runs", "administrator", "timeout"})
+"""Arguments that the options of a drain become."""
 ADMINISTRATOR = click.option(
     "--as",
     "administrator",
@@ -103,6 +106,16 @@ def drained(notice: int, stop_runs: bool, administrator: str | None, timeout: in
     if notice > LONGEST_NOTICE_S:
         raise click.BadParameter("expected 7d at most.", param_hint="--notice")
     return DrainOptions(Notice(notice, stop_runs), administrator or "", timeout)
+
+
+def given_drain_options() -> list[str]:
+    """Return the options of a drain that the command line names, in their order: ``--notice``."""
+    context = click.get_current_context()
+    return [
+        one.opts[0]
+        for one in context.command.params
+        if one.name in DRAIN and context.get_parameter_source(one.name) is ParameterSource.COMMANDLINE
+    ]
 
 
 def drain_timeout(default: int) -> Callable[[F], F]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.operation import operate, operation_options
-from avadm.cli.options import drain_options, drain_timeout, drained
+from avadm.cli.options import drain_options, drain_timeout, drained, given_drain_options
 from avadm.errors import AvadmError
 
 
@@ -41,15 +42,31 @@ def upgrade(
     processes are replaced. Pods of users are left alone.
     """
     from avadm.operations import upgrade_ava
-    from avadm.operations.upgrade import build
+    from avadm.operations.upgrade import DRAINED, build
 
     if upgrade_ava.NAME in components:
         if set(components) != {upgrade_ava.NAME} or to is not None:
             found = " ".join([*components, *(["--to", to] if to is not None else [])])
             raise AvadmError.of("upgrade-alone", where="COMPONENT", found=found, wanted=upgrade_ava.NAME)
+        _refuse_drain_options(components)
         return operate(app, upgrade_ava.build(options["accepted"]), done="Upgraded.", **options)
     if to is None:
         raise click.MissingParameter(param_hint="'--to'", param_type="option")
+    if components and not DRAINED & set(components):
+        _refuse_drain_options(components)
     drain = drained(notice, stop_runs, administrator, timeout)
     planned = build(components, to, accepted=options["accepted"], drain=drain)
     return operate(app, planned, done="Upgraded.", **options)
+
+
+def _refuse_drain_options(components: Sequence[str]) -> None:
+    """Refuse the options of a drain that the command line names, for components whose upgrade drains no node.
+
+    Raises:
+        click.UsageError: it names some.
+    """
+    if given := given_drain_options():
+        names = ", ".join(dict.fromkeys(components))
+        raise click.UsageError(
+            f"Invalid {', '.join(given)}: the upgrade of {names} drains no node. Leave {'it' if len(given) == 1 else 'them'} out."
+        )

@@ -27,6 +27,8 @@ REFUSAL_IDS = {
     "nowhere": "pods-nowhere",
 }
 """Why pods are not evicted, to the id by which users accept it."""
+NOWHERE = "nowhere"
+"""Why pods are not evicted that may change by itself: another node is Ready again, or accepts pods."""
 RUNS = "ava-runs"
 """Id of the refusal where AVA has runs on a node and cannot be asked about them."""
 Tell = Callable[[str], None]
@@ -120,14 +122,18 @@ def evict(
     node: str,
     allowed: Allowed,
     tell: Tell,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] | None = None,
+    sleep: Callable[[float], None] | None = None,
 ) -> Drained:
     """Evict all pods of a node but those of daemon sets and static ones; it is cordoned.
 
+    Pods that no other node takes are waited for: a node that is not Ready for a moment ends no drain.
+
     Raises:
-        AvadmError: pods forbid it that came meanwhile, or are left after the time; or no master answered several times in a row.
+        AvadmError: pods forbid it that came meanwhile, or are left after the time, or no other node takes them then; or no
+            master answered several times in a row.
     """
+    clock, sleep = clock or time.monotonic, sleep or time.sleep
     one = Drained(node)
     started, failed, shown = clock(), 0, ""
     while True:
@@ -144,9 +150,17 @@ def evict(
             continue
         failed, answer = 0, report[node]
         one.evicted += [pod for pod in answer["evicted"] if pod not in one.evicted]
+        one.seconds = clock() - started
+        if pods := answer["refused"].get(NOWHERE):
+            if len(answer["refused"]) > 1 or one.seconds >= allowed.timeout:
+                raise AvadmError(refusals(node, answer))
+            if (words := listed(pods)) != shown:
+                tell(f"{node}: waiting until another node takes {words}")
+                shown = words
+            sleep(min(SLICE_S, max(0.0, allowed.timeout - one.seconds)))
+            continue
         if answer["refused"]:
             raise AvadmError(refusals(node, answer))
-        one.seconds = clock() - started
         if answer["done"]:
             return one
         words = listed(f"{p['pod']} ({p['why']})" if p["why"] else p["pod"] for p in answer["left"])

@@ -31,6 +31,7 @@ from avadm.operations.database_members import DatabaseMembers
 from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
 from avadm.plan.graph import make_plan
+from avadm.quantity import quantity
 from avadm.remote.call import Function, ask, mapping
 from avadm.site.load import SiteFile
 from avadm.state.site_state import PhaseState
@@ -43,6 +44,8 @@ CODE = "ava-command"
 ALL_S, ASK_S, DUMP_S = 60.0, 180.0, 3600.0
 SKEW_S = 300.0
 """Seconds by which a node's clock may be behind the controller's."""
+LEASE = "ava-"
+"""What stands before a part's name in that of its lease."""
 JUMP = "jump"
 """The ssh gateway: programs of OpenSSH, which report nothing by HTTP."""
 ACTS = {"operator": "ava_operator_leader", "scheduler": "ava_scheduler_leads"}
@@ -185,7 +188,9 @@ class AvaPlatform:
             "silent": [JUMP],
             "series": [*ACTS.values(), *LOOPS.values()],
         }
-        return self._first(self.cluster.asked("master"), processes.ask, params, _seen, "get pods")
+        seen = self._first(self.cluster.asked("master"), processes.ask, params, _seen, "get pods")
+        # Without an address of the ingress it cannot be asked about the way in.
+        return seen if params["address"] else replace(seen, way="")
 
     def database(self) -> DatabaseState:
         """Return the database as its primary has it; AvadmError where there is none, or it has no tables of AVA."""
@@ -354,6 +359,35 @@ class AvaPlatform:
                 return answer.value
             findings.append(finding(CODE, found=answer.why, host=name, words=words))
         raise AvadmError(findings or [finding(CODE, found="no node can be asked", words=words)])
+
+
+def unready(parts: Sequence[str], seen: Seen, *, one: bool = False) -> list[str]:
+    """Return what keeps AVA from being well, whatever its version is; nothing where it answers.
+
+    Args:
+        parts: the deployments that it must have.
+        seen: AVA as it runs.
+        one: whether one pod of each of these parts, ready and answering, is enough, as where nodes are away. Else all pods of
+            all deployments count, those of others too.
+
+    Returns:
+        One text for each part, pod, lease of the parts, and for the way in.
+    """
+    wrong = []
+    for part in parts if one else dict.fromkeys([*parts, *sorted(seen.deployed)]):
+        wanted = seen.wanted.get(part)
+        pods = [pod for pod in seen.pods if pod.part == part and pod.ready and not pod.ending]
+        if wanted is None:
+            wrong.append(f"{part} is not deployed")
+        elif not one and len(pods) < wanted:
+            wrong.append(f"{part}: {len(pods)} of {quantity(wanted, 'pod')} ready")
+        elif one and wanted and all(pod.why for pod in pods):
+            wrong += [f"{pod.name}: {pod.why}" for pod in pods] or [f"{part}: no pod is ready"]
+    if not one:
+        wrong += [f"{pod.name}: {pod.why}" for pod in seen.pods if pod.why]
+    leases = seen.leases.items()
+    wrong += [f"{name}: {why}" for name, why in leases if why and (not one or name[len(LEASE) :] in parts)]
+    return wrong + ([f"users do not get in: {seen.way}"] if seen.way else [])
 
 
 def _seen(found: Mapping[str, Any]) -> Seen:

@@ -21,6 +21,7 @@ from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.kube.drain import REFUSAL_IDS, RUNS, Allowed, evict, listed, refusals
 from avadm.kube.node_runs import NodeRuns, Notice, Platform, identity, present, runs_left, utc
+from avadm.operations.ava_platform import AvaPlatform, unready
 from avadm.operations.model import Gate, Interruption, LeavingRun, Operation, Progress, Step, Tell, nothing
 from avadm.operations.run import Build
 from avadm.quantity import quantity
@@ -235,7 +236,7 @@ class _Plan:
         # The drain of a node before may have ended AVA, which starts again there.
         gate = None
         if self.platform is not None and allowed is not None and allowed.nowhere:
-            gate = Gate("AVA answers", partial(self._answers, self.platform), AVA_S)
+            gate = Gate("AVA answers", self._answers, AVA_S)
         found = [Step(f"cordon {nodes}", nothing, self.names, self.done, self._cordons, gate=gate)]
         if self.platform is not None:
             title = f"notify the owners of AVA's runs on {nodes}, and wait until the runs have left"
@@ -252,12 +253,10 @@ class _Plan:
         found.append(Step(f"evict the pods of {nodes}", act, self.names, self._empty, self.settings))
         return found
 
-    def _answers(self, platform: Platform) -> Progress:
-        try:
-            platform.node(self.names[0])
-        except AvadmError as error:
-            return Progress(str(error), 1)
-        return Progress("", 0)
+    def _answers(self) -> Progress:
+        # Its API alone is asked about runs.
+        wrong = unready(["api"], AvaPlatform(self.cluster).seen(), one=True)
+        return Progress("; ".join(wrong), len(wrong))
 
     def _gate(self, platform: Platform) -> Gate:
         masters, names, others = self.cluster.masters, self.names, self.others

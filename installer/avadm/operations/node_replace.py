@@ -367,26 +367,30 @@ class _Replacing(_Planned):
 
     def removal(self, cluster: Cluster, old: Node) -> Part:
         """Return the removal of the former node as the cluster is now."""
-        roles = node_remove.duties(cluster.site, old)
-        leaving = Leaving(
-            cluster, old, roles, True, self.wanted.dead, self.accepted, None, self.bring, self.wanted.new
-        )
-        coming, wrong = removal_records.considered(leaving)
-        after = coming or cluster.site_file
-        leaving = replace(leaving, coming=coming)
-        parts = node_remove.parts_of(leaving)
+        leaving, parts, refusals = self.leaves(cluster, old)
         steps = [step for one in parts for step in one.steps]
-        steps += removal_records.steps(leaving, after, self.follow)
-        refusals = [bad for one in parts for bad in one.refusals]
-        written = any(n.name == self.wanted.new for n in cluster.site.nodes)
-        # Without the new node the file may be a bad one.
-        refusals += wrong if written else []
+        steps += removal_records.steps(leaving, leaving.coming or cluster.site_file, self.follow)
         return Part(
             steps,
             refusals,
             [what for one in parts for what in one.interrupts],
             [run for one in parts for run in one.runs],
         )
+
+    def leaves(self, cluster: Cluster, old: Node) -> tuple[Leaving, list[Part], list[Finding]]:
+        """Return the former node as it leaves, the parts of that, and what speaks against it."""
+        roles = node_remove.duties(cluster.site, old)
+        leaving = Leaving(
+            cluster, old, roles, True, self.wanted.dead, self.accepted, None, self.bring, self.wanted.new
+        )
+        coming, wrong = removal_records.considered(leaving)
+        leaving = replace(leaving, coming=coming)
+        parts = list(node_remove.parts_of(leaving))
+        refusals = [bad for one in parts for bad in one.refusals]
+        written = any(n.name == self.wanted.new for n in cluster.site.nodes)
+        # Without the new node the file may be a bad one.
+        refusals += wrong if written else []
+        return leaving, parts, refusals
 
     def now(self) -> tuple[Cluster, Node]:
         """Return the site as its file is now, and the former node."""
@@ -395,7 +399,9 @@ class _Replacing(_Planned):
 
     def look(self) -> Progress:
         """Return what speaks against the removal, as a gate sees it."""
-        bad = [one for one in self.removal(*self.now()).refusals if one.check not in self.accepted]
+        # Not the steps: what the other nodes would have to follow is not needed for each look.
+        _, _, refusals = self.leaves(*self.now())
+        bad = [one for one in refusals if one.check not in self.accepted]
         words = "; ".join(f"{one.what} {one.found}" for one in bad)
         return Progress(words, float(len(bad)))
 

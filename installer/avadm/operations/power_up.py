@@ -5,7 +5,6 @@ It works where the nodes were only stopped and where they were switched off: wha
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,26 +15,22 @@ from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.cluster.kinds import Cordon
 from avadm.cluster.settings import Settings, blocks
-from avadm.components.ava.component import NAMESPACE, host
 from avadm.components.model import Stage
-from avadm.errors import DAMAGE, EXIT_FOUND_BAD, AvadmError
+from avadm.errors import EXIT_FOUND_BAD, AvadmError
+from avadm.operations.ava_platform import AvaPlatform, unready
 from avadm.operations.model import Gate, Operation, Progress, Step, Tell, nothing
 from avadm.operations.power_down import DOWN, primaries
 from avadm.operations.power_nodes import PowerNodes, listed, until_none
 from avadm.operations.run import Build
-from avadm.remote.call import ask, mapping
 from avadm.site.placement import kube_nodes
 from avadm.state.operations import OPERATION
 from avadm.state.power import POWER, PowerState, powered_down
-from avadm_node.probes.health import ava as ava_probe
 
 UP = "power up"
 COMMAND = shlex.join(["avadm", *UP.split()])
 ACCEPTABLE = frozenset({"osds-down", "power-silent"})
 START_S, CLEAN_S, AVA_S = 600.0, 900.0, 600.0
 """Seconds without progress: of a stage that starts, of placement groups, of the platform."""
-WAY_S = 40.0
-"""Seconds that a node has to ask for the platform's page."""
 Look = Callable[[], Sequence[str]]
 
 
@@ -208,38 +203,9 @@ class _Up:
             raise AvadmError(left, EXIT_FOUND_BAD)
 
     def _platform(self) -> list[str]:
-        """Return what of AVA is not there: replicas of its deployments, and the answer at the address that users have."""
-        text = self.cluster.kubectl("get", "deployments", f"--namespace={NAMESPACE}", "-o", "json")
-        try:
-            rows = json.loads(text)["items"]
-            found = [
-                f"{one['metadata']['name']} has no replica that is available"
-                for one in rows
-                if one["spec"].get("replicas", 1) and not one["status"].get("availableReplicas")
-            ]
-        except DAMAGE as error:
-            raise AvadmError.of(
-                "kubernetes-command", found=str(error)[:200], words="get deployments"
-            ) from error
-        if not rows:
-            return [f"no deployment in {NAMESPACE}"]
-        return found or self._page()
-
-    def _page(self) -> list[str]:
-        site = self.cluster.site
-        knobs, address = site.components.ava, str(site.network.ingress_vip or "")
-        if knobs is None or not address:
-            return []
-        own = knobs.certificate
-        given = {"host": host(site), "address": address, "trusted": (own.ca or "") if own else None}
-        names = [name for name in self.cluster.masters.names if name not in self.nodes.gone][:1]
-        fleet, python = self.cluster.fleet, self.cluster.site_file.profile.python
-        asked = ask(fleet, python, ava_probe.way_in, dict.fromkeys(names, given), read=mapping, timeout=WAY_S)
-        for answer in asked.values():
-            status = answer.value["status"] if answer.value else 0
-            if status != 200:
-                return [f"https://{host(site)}: {status or (answer.value or {}).get('said') or answer.why}"]
-        return []
+        """Return what keeps AVA from answering; with one pod of each part it does, since nodes may stay away."""
+        platform = AvaPlatform(replace(self.cluster, avoided=self.cluster.avoided | self.nodes.gone))
+        return unready(platform.parts, platform.seen(), one=True)
 
     def _undo(self, tell: Tell) -> None:
         """Undo what `power down` holds still; what blocks nothing and cannot be undone now is left to the next command."""

@@ -38,6 +38,8 @@ PATIENCE_S = 300.0
 """Seconds without progress that a node has after its upgrade: Prometheus reads its write-ahead log first."""
 OWN: Mapping[str, Planner] = {"ceph": upgrade_ceph.plan, upgrade_kubernetes.NAME: upgrade_kubernetes.plan}
 """Components with steps of their own; of the others one node is upgraded after another."""
+DRAINED = frozenset({"ceph", ENGINE, upgrade_kubernetes.NAME})
+"""Components whose upgrade drains nodes."""
 SAME = (
     "os",
     "glibc",

@@ -26,11 +26,11 @@ from avadm.operations.ava_platform import (
     Pod,
     Release,
     Seen,
+    unready,
 )
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell, attempt
 from avadm.operations.run import Build, Clock, pass_gate
 from avadm.operations.upgrade_model import numbers
-from avadm.quantity import quantity
 from avadm.state.operations import OperationRecord
 
 VERB, NAME, TITLE = "upgrade", "ava", "AVA"
@@ -201,7 +201,7 @@ class _Plan:
             if len(set(seen.deployed.values())) > 1:
                 shown = ", ".join(f"{part}: {tag}" for part, tag in sorted(seen.deployed.items()))
                 yield finding("upgrade-mixed-versions", NAME, shown, "one version", name=TITLE)
-            for why in _unready(self.platform.parts, seen):
+            for why in unready(self.platform.parts, seen):
                 yield finding("upgrade-unhealthy", NAME, why, name=TITLE)
         # The dump of a stopped upgrade is there, and takes some of it.
         if state.free < state.size and (self.record is None or DUMP not in self.record.steps):
@@ -385,27 +385,12 @@ def _shown(one: Migration) -> str:
     return f"{one.revision} ({one.title}{'' if one.compatible else '; the former version cannot use it'})"
 
 
-def _unready(parts: Sequence[str], seen: Seen) -> list[str]:
-    """Return what keeps AVA from being well, whatever its version is."""
-    wrong = []
-    for part in dict.fromkeys([*parts, *sorted(seen.deployed)]):
-        wanted = seen.wanted.get(part)
-        ready = sum(one.ready and not one.ending for one in seen.pods if one.part == part)
-        if wanted is None:
-            wrong.append(f"{part} is not deployed")
-        elif ready < wanted:
-            wrong.append(f"{part}: {ready} of {quantity(wanted, 'pod')} ready")
-    wrong += [f"{one.name}: {one.why}" for one in seen.pods if one.why]
-    wrong += [f"{name}: {why}" for name, why in seen.leases.items() if why]
-    return wrong + ([f"users do not get in: {seen.way}"] if seen.way else [])
-
-
 def _wrong(parts: Sequence[str], seen: Seen, release: Release) -> list[str]:
     """Return what is not as it is to be where a version runs and is well."""
     wrong = [
         f"{part} has the image {tag}" for part, tag in sorted(seen.deployed.items()) if tag != release.tag
     ]
-    wrong += _unready(parts, seen)
+    wrong += unready(parts, seen)
     pods = [one for one in seen.pods if not one.ending]
     wrong += [f"{one.name} is of {one.tag}" for one in pods if one.tag != release.tag]
     if not release.version:

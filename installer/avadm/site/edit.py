@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -117,15 +118,25 @@ def replacing(name: str, node: Mapping[str, Any], moved: Collection[str]) -> Cha
 
 def changed(text: str, change: Change) -> str:
     """Return a site file's text after a change; comments, quotes and order stay."""
-    _, indent, offset = load_yaml_guess_indent(text)
+    yaml, data = _loaded(text)
+    change(data)
+    return _merged(text, _unchanged(text), _dump(yaml, data))
+
+
+def _loaded(text: str) -> tuple[YAML, Any]:
+    """Return a site file's data, and what writes them with the indentation that the text has."""
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
+    data, indent, offset = load_yaml_guess_indent(text, yaml=yaml)
     yaml.indent(mapping=2, sequence=indent or 4, offset=offset if offset is not None else 2)
-    data: Any = yaml.load(text)
-    base = _dump(yaml, data)
-    change(data)
-    return _merged(text, base, _dump(yaml, data))
+    return yaml, data
+
+
+@lru_cache(maxsize=4)
+def _unchanged(text: str) -> str:
+    """Return a text's round trip without a change; an operation asks for that of one site file many times."""
+    return _dump(*_loaded(text))
 
 
 def _dump(yaml: YAML, data: Any) -> str:

@@ -30,7 +30,7 @@ def avadm(called, tmp_path, monkeypatch):
     """The command line in a folder where all that it may write lies, and where no connection may be tried."""
     for name in ("runs", "cache"):
         (tmp_path / name).mkdir()
-        monkeypatch.setenv(f"AVADM_{name.upper()}", str(tmp_path / name))
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a connection was tried"))
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("a connection was tried"))

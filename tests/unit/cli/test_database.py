@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import pytest
 from click.testing import CliRunner
 
-from avadm import paths
 from avadm.cli.main import App, cli
 from avadm.remote.reason import Reason, Why
 from avadm.state.lock import site as site_lock
@@ -93,7 +92,6 @@ class Nodes:
 def nodes(monkeypatch, tmp_path):
     made = Nodes()
     monkeypatch.setattr(App, "fleet", lambda self: made)
-    monkeypatch.setattr(paths, "runs", lambda: tmp_path / "runs")
 
     @contextmanager
     def free(*words, **more):

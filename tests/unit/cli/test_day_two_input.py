@@ -247,3 +247,24 @@ def test_a_repeated_name_counts_once(verb, once, twice, room, tmp_path, monkeypa
         assert done.exit_code == 0, (done.output, done.exception)
         plans.append([step["name"] for step in json.loads(done.stdout)["steps"]])
     assert plans[0] == plans[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("ava --notice 1h --stop-runs", "--notice, --stop-runs: the upgrade of ava"),
+        ("ava --as root2", "--as: the upgrade of ava"),
+        ("etcd haproxy --to lab-bookworm-newer --timeout 60", "--timeout: the upgrade of etcd, haproxy"),
+        ("etcd docker --to lab-bookworm-newer --timeout 60", ""),
+        ("--to lab-bookworm-newer --notice 1h", ""),
+    ],
+)
+def test_options_of_a_drain_are_refused_by_name_where_no_node_is_drained(
+    words, named, tmp_path, monkeypatch, avadm
+):
+    reached(Site(tmp_path, "versions", monkeypatch).fleet, monkeypatch)
+    done = avadm("upgrade", *shlex.split(words), "--dry-run")
+    if named:
+        assert (done.exit_code, f"Invalid {named} drains no node." in done.output) == (2, True), done.output
+    else:
+        assert "drains no node" not in done.output

@@ -18,8 +18,7 @@ STORES = ["node01", "node02", "node03"]
 @pytest.fixture
 def avadm(called, tmp_path, monkeypatch):
     """The command line in an empty folder."""
-    for name in ("runs", "cache"):
-        monkeypatch.setenv(f"AVADM_{name.upper()}", str(tmp_path / name))
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("AVADM_SITE", raising=False)
     monkeypatch.chdir(tmp_path)
     return called

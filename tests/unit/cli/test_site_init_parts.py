@@ -32,8 +32,7 @@ def with_role(placed, role):
 @pytest.fixture
 def avadm(called, tmp_path, monkeypatch):
     """The command line in an empty folder."""
-    for name in ("runs", "cache"):
-        monkeypatch.setenv(f"AVADM_{name.upper()}", str(tmp_path / name))
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     for name in ("AVADM_SITE", PASSWORD_ENV):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)

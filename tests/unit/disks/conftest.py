@@ -9,7 +9,6 @@ def node(tmp_path):
 
 @pytest.fixture
 def site_path(tmp_path, monkeypatch):
-    monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     path = tmp_path / "site.yml"
     path.write_text(SITE)
     return path

@@ -83,7 +83,6 @@ def reached(fleet, monkeypatch):
 def playbooks(nodes, tmp_path, monkeypatch):
     runner = Playbooks(nodes)
     (tmp_path / "site.yml").write_text(SITE)
-    monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     monkeypatch.delenv("AVADM_VAULT_PASSWORD_FILE", raising=False)
     monkeypatch.setattr(runs, "AnsibleRunner", lambda redactor: runner)
     monkeypatch.setattr(runs, "check_versions", lambda site_file, fleet, phase, names: [])

@@ -9,17 +9,40 @@ from pathlib import Path
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar
+from ansible.template import AnsibleEnvironment, Templar
 
 ROOT = Path(__file__).parents[3]
 ROLES = ROOT / "roles"
 # Ansible finds its lookups by their whole names then; it takes this once.
 loaded = cache(init_plugin_loader)
+SYNTAX = (
+    *("block_start_string", "block_end_string", "variable_start_string", "variable_end_string"),
+    *("comment_start_string", "comment_end_string", "line_statement_prefix", "line_comment_prefix"),
+    *("trim_blocks", "lstrip_blocks", "keep_trailing_newline", "newline_sequence", "finalize"),
+)
+
+
+def compile_once(kind):
+    """Have environments of a kind share what they compile: Ansible makes a new one for each template."""
+    plain, held = kind.compile, {}
+
+    def compiled(self, source, name=None, filename=None, **more):
+        if more or not isinstance(source, str):
+            return plain(self, source, name, filename, **more)
+        key = (source, name, filename, *(getattr(self, one) for one in SYNTAX))
+        if key not in held:
+            held[key] = plain(self, source, name, filename)
+        return held[key]
+
+    kind.compile = compiled
+
+
+compile_once(AnsibleEnvironment)
 
 
 def read(role, path):
     """Return what a file of YAML of a role holds."""
-    return yaml.safe_load((ROLES / role / path).read_text()) or {}
+    return yaml.load((ROLES / role / path).read_text(), Loader=yaml.CSafeLoader) or {}
 
 
 def variables(role, *kinds):

@@ -42,6 +42,7 @@ class Masters:
 
 DONE = {"done": True, "evicted": ["shop/a"], "left": [], "refused": {}}
 LEFT = {"done": False, "evicted": [], "left": [{"pod": "shop/b", "why": "is ending"}], "refused": {}}
+NOWHERE = {"done": False, "evicted": [], "left": [], "refused": {"nowhere": ["shop/b"]}, "cordoned": True}
 NO = AvadmError([Finding(check="kubernetes-master", what="No master answers.")])
 
 
@@ -140,6 +141,31 @@ def test_pods_that_are_left_too_long_are_named(masters):
     assert (found.check, found.found) == ("drain-late", "shop/b (is ending)")
     assert masters.ava.now == 25
     assert lines == ["comp1: 1 left: shop/b (is ending)"]
+
+
+def test_pods_that_no_other_node_takes_for_a_moment_are_waited_for(masters):
+    masters.answers = [NOWHERE, NOWHERE, DONE]
+    lines = []
+    assert evicted(masters, lines, timeout=600).evicted == ["shop/a"]
+    assert lines == ["comp1: waiting until another node takes shop/b"]
+    assert masters.ava.now < 60
+
+
+def test_pods_that_no_other_node_takes_to_the_end_are_refused(masters):
+    masters.answers = [NOWHERE]
+    with pytest.raises(AvadmError) as error:
+        evicted(masters, timeout=100)
+    [found] = error.value.findings
+    assert (found.check, found.found) == ("pods-nowhere", "shop/b")
+    assert 100 <= masters.ava.now <= 110
+
+
+def test_pods_that_would_be_lost_end_an_eviction_at_once(masters):
+    masters.answers = [{**NOWHERE, "refused": {"nowhere": ["shop/b"], "local-data": ["shop/c"]}}]
+    with pytest.raises(AvadmError) as error:
+        evicted(masters, timeout=100)
+    assert [f.check for f in error.value.findings] == ["pods-nowhere", "pods-local-data"]
+    assert masters.ava.now == 10
 
 
 @pytest.mark.parametrize(("failures", "ends"), [(2, True), (3, False)])

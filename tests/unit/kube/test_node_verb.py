@@ -94,7 +94,6 @@ def masters(tmp_path):
 def avadm(tmp_path, masters, monkeypatch):
     path = tmp_path / "site.yml"
     path.write_text(SITE)
-    monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("AVADM_VAULT_PASSWORD_FILE", raising=False)
     monkeypatch.setattr(App, "site_file", lambda self: load(path))

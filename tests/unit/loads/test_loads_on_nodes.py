@@ -65,7 +65,7 @@ def test_a_good_load_of_storage_has_no_error_no_loss_and_is_removed(lab):
     with storage.storage(lab) as load:
         for stream in load.streams.values():
             more(stream)
-    words = load.good({"cephfs": 5, "rbd": 5, "s3": 5})
+    words = load.good({"cephfs": 60, "rbd": 60, "s3": 60})
     assert [one.stream for one in load.results()] == ["cephfs", "rbd", "s3"]
     assert all(one.acknowledged >= 3 for one in load.results()), words
     assert not list((lab.folder / "mount").glob("*"))
@@ -75,7 +75,7 @@ def test_a_good_load_of_storage_has_no_error_no_loss_and_is_removed(lab):
 def test_a_good_load_of_the_database_has_no_error_and_no_loss(sql):
     with sql as load:
         more(load.streams["rows"])
-    assert "0 lost, 0 errors" in load.good({"rows": 5})
+    assert "0 lost, 0 errors" in load.good({"rows": 60})
 
 
 @pytest.mark.parametrize(

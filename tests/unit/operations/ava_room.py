@@ -84,3 +84,22 @@ class Ava:
         ended = one.kind != "training" or one.id in self.agreed
         ended = ended or (node in self.begun and self.begun[node][1].stop_runs)
         return self._until(node) if ended else None
+
+
+def processes(parts, runs=True, way=200):
+    """Return what a master reports of AVA's processes.
+
+    Args:
+        parts: its deployments, of one pod each.
+        runs: whether the pods are ready and the leases renewed.
+        way: the status of the way in; 0 for none.
+    """
+    image = "reg.t.test:5000/avadm/ava:0.1.0-a"
+    pod = {"image": image, "ready": runs, "ending": False, "version": "", "figures": {}, "why": ""}
+    leases = [f"ava-{part}" for part in parts if part in ("operator", "scheduler", "storage")]
+    return {
+        "deployed": {part: {"image": image, "pods": 1} for part in parts},
+        "pods": [{**pod, "name": f"ava-{part}-1", "part": part} for part in parts],
+        "leases": [{name: ["a", 1] for name in leases}, {name: ["a", 1 + runs] for name in leases}],
+        "way": {"status": way, "said": "" if way else "connection refused"},
+    }

@@ -11,7 +11,7 @@ import pytest
 
 from avadm.cluster.connection import Cluster
 from avadm.cluster.settings import Settings
-from avadm.components.ava.component import NAMESPACE
+from avadm.components.ava.component import NAMESPACE, PARTS, doors, mount
 from avadm.components.catalog import daemons
 from avadm.errors import AvadmError
 from avadm.kube.node_runs import NodeRuns, Run, utc
@@ -26,6 +26,7 @@ from avadm.state.site_state import SiteState
 from tests.unit.fakes import sites
 from tests.unit.fakes.clock import Clock as SteppedClock
 from tests.unit.fakes.nodes import answer, called, given
+from tests.unit.operations.ava_room import processes
 from tests.unit.operations.running_site import RunningSite
 from tests.unit.operations.running_site import nodes as running_nodes
 
@@ -67,6 +68,7 @@ class PowerRoom(RunningSite):
         off: nodes that were switched off, with the seconds.
         own: the node that avadm runs on.
         standby: the database's node that follows; the other one is the primary, as long as it runs.
+        way: what AVA's way in answers while it runs.
         watch: is called after each change, for kills in the middle of a step.
     """
 
@@ -84,6 +86,7 @@ class PowerRoom(RunningSite):
     own: str = ""
     standby: str = "mast1"
     flapping: set = field(default_factory=set)
+    way: int = 200
     watch: object = None
 
     def copy(self):
@@ -217,8 +220,9 @@ class PowerRoom(RunningSite):
         self.stopped.clear()
         self.cephfs |= set(self.names("client"))
 
-    def _health_ava_way_in(self, node, asked):
-        return {"status": 200 if self._platform_runs else 0, "said": "connection refused"}
+    def _ava_processes_ask(self, node, asked):
+        parts = [*PARTS, *doors(self.site), *(["storage"] if mount(self.site) else [])]
+        return processes(parts, self._platform_runs, self.way if self._platform_runs else 0)
 
     @property
     def _platform_runs(self):
@@ -274,10 +278,6 @@ class PowerRoom(RunningSite):
     def _kubectl(self, node, words):
         if not self.runs(node, ROLES["master"]):
             return "", 1, "connection refused"
-        if "deployments" in words:
-            count = {"availableReplicas": 1} if self._platform_runs else {}
-            one = {"metadata": {"name": "api"}, "spec": {"replicas": 1}, "status": count}
-            return json.dumps({"items": [one]}), 0, ""
         out, rc, err = super()._kubectl(node, words)
         for name in [*self.names("master"), *self.names("worker")]:
             if not self.runs(name, "kubelet.service"):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from avadm.remote.reason import Reason, Why
 from tests.unit.fakes import sites
-from tests.unit.fakes.nodes import answer, given
-from tests.unit.operations.ava_room import Ava
+from tests.unit.fakes.nodes import answer, called, given
+from tests.unit.operations.ava_room import Ava, processes
 
 TEXTFILES = "/var/lib/prometheus/node-exporter"
 
@@ -109,6 +109,8 @@ class RunningSite:
             words = words[2:]
         if self.broken & set(words):
             return answer(node, command, rc=22, err="Error EINVAL: no")
+        if stdin is not None and called(stdin) == "ava.processes.ask":
+            return answer(node, command, json.dumps(processes(["api"], not self.ava.silent)))
         if stdin is not None:
             return self._drain(node, command, given(stdin))
         name = words[0].rpartition("/")[2].replace("-", "_")

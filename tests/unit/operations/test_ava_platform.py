@@ -9,7 +9,7 @@ from avadm.artifacts.manifest import manifest
 from avadm.artifacts.store import ArtifactStore, CachedFile, Record
 from avadm.cluster.connection import Cluster
 from avadm.operations import ava_platform as module
-from avadm.operations.ava_platform import AvaPlatform, Manifests, Release
+from avadm.operations.ava_platform import AvaPlatform, Manifests, Pod, Release, Seen, unready
 from avadm.remote.reason import Reason, Why
 from avadm.site.load import load
 from avadm.state.site_state import PhaseState, SiteState
@@ -222,3 +222,49 @@ def test_a_phase_that_did_not_end_is_not_settled(ava):
     state.start("ava", {"m1": "d", "m2": "d"}, "r")
     state.finish("ava", {"m1": PhaseState.DONE})
     assert ava.settled(["m1"]) and not ava.settled(["m1", "m2"])
+
+
+def pod(name, ready=True, why="", ending=False):
+    return Pod(name, name[:-2], TAG, ready, ending, "", {}, why)
+
+
+@pytest.mark.parametrize(
+    ("pods", "all_wrong", "one_wrong"),
+    [
+        ([pod("api-1"), pod("api-2"), pod("gate-1"), pod("gate-2")], [], []),
+        ([pod("api-1"), pod("gate-1"), pod("gate-2")], ["api: 1 of 2 pods ready"], []),
+        (
+            [pod("api-1"), pod("api-2", why="no answer"), pod("gate-1"), pod("gate-2")],
+            ["api-2: no answer"],
+            [],
+        ),
+        (
+            [pod("api-1", why="no answer"), pod("gate-1"), pod("gate-2")],
+            ["api: 1 of 2 pods ready", "api-1: no answer"],
+            ["api-1: no answer"],
+        ),
+        (
+            [pod("api-1", ready=False), pod("api-2", ending=True), pod("gate-1"), pod("gate-2")],
+            ["api: 0 of 2 pods ready"],
+            ["api: no pod is ready"],
+        ),
+        ([pod("api-1"), pod("api-2")], ["gate: 0 of 2 pods ready"], []),
+    ],
+)
+def test_all_pods_have_to_answer_or_one_of_each_part_that_counts(pods, all_wrong, one_wrong):
+    seen = Seen(dict.fromkeys(["api", "gate"], TAG), {"api": 2, "gate": 2}, pods, {})
+    assert unready(["api"], seen) == all_wrong
+    assert unready(["api"], seen, one=True) == one_wrong
+
+
+def test_leases_count_with_their_part_and_the_way_in_always():
+    seen = Seen({"api": TAG}, {"api": 1}, [pod("api-1")], {"ava-operator": "no process has it"}, "refused")
+    assert unready(["api"], seen) == ["ava-operator: no process has it", "users do not get in: refused"]
+    assert unready(["api"], seen, one=True) == ["users do not get in: refused"]
+    assert unready(["api", "operator"], seen, one=True) == [
+        "operator is not deployed",
+        "ava-operator: no process has it",
+        "users do not get in: refused",
+    ]
+    stopped = Seen({"api": TAG}, {"api": 0}, [], {})
+    assert unready(["api"], stopped) == unready(["api"], stopped, one=True) == []

@@ -166,6 +166,28 @@ def test_pods_that_would_be_lost_are_refused_by_kind_and_nothing_changes(bench):
     assert bench.fleet.ava.log[-1] == "evict comp1"
 
 
+def test_pods_that_no_other_node_takes_are_refused_by_the_plan_and_waited_for_later(bench, monkeypatch):
+    bench.fleet.refused["comp1"] = {"nowhere": ["shop/a"]}
+    assert refusals(bench.drain, "comp1", notice=SHORT) == ["pods-nowhere"]
+    assert (bench.fleet.ava.log, bench.state.begun()) == ([], [])
+    # The only other node is not Ready for a moment, once the plan was accepted.
+    nowhere = [bench.fleet.refused.pop("comp1")] * 3
+    plain = RunningSite._of
+
+    def of(self, asked, name):
+        if asked["do"] == "drain" and nowhere:
+            self.refused[name] = nowhere.pop()
+            return plain(self, asked, name)
+        self.refused.clear()
+        return plain(self, asked, name)
+
+    waited = []
+    monkeypatch.setattr(RunningSite, "_of", of)
+    monkeypatch.setattr("time.sleep", waited.append)
+    bench.drain("comp1", notice=SHORT)
+    assert (bench.fleet.ava.log[-1], len(waited)) == ("evict comp1", 3)
+
+
 def test_a_drain_waits_for_ava_where_the_one_before_may_have_ended_it(bench):
     found = part(bench.cluster(), ["comp2"], DRAIN, ["pods-nowhere"])
     gate = found.steps[0].gate

@@ -88,7 +88,6 @@ def room(tmp_path):
 
 @pytest.fixture
 def site(tmp_path, room, monkeypatch):
-    monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     monkeypatch.delenv("AVADM_VAULT_PASSWORD_FILE", raising=False)
     made = Site(tmp_path, room)
 

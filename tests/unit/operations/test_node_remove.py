@@ -65,7 +65,6 @@ def room(tmp_path):
 
 @pytest.fixture
 def site(tmp_path, room, monkeypatch):
-    monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("AVADM_VAULT_PASSWORD_FILE", raising=False)
     return Site(tmp_path, room)

@@ -156,7 +156,6 @@ def room(tmp_path):
 
 @pytest.fixture
 def site(tmp_path, room, monkeypatch):
-    monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("AVADM_VAULT_PASSWORD_FILE", raising=False)
     made = Site(tmp_path, room)
@@ -277,7 +276,8 @@ def test_a_new_node_that_is_not_fit_leaves_the_old_one_alone(site, room):
     assert site.path.read_text() == SITE
 
 
-def test_a_new_node_whose_osds_do_not_come_holds_the_removal(site, room):
+def test_a_new_node_whose_osds_do_not_come_holds_the_removal(site, room, monkeypatch):
+    monkeypatch.setattr(node_replace, "READY_S", 60.0)
     room.size = 4
     held = site.follow
 

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from avadm.operations import run
 from tests.unit.fakes.cli import avadm, playbooks, reached, refusals
+from tests.unit.fakes.clock import Clock
 from tests.unit.operations.removal_room import Room
 
 __all__ = ["avadm", "playbooks"]
@@ -30,7 +32,9 @@ def nodes(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def site(tmp_path, playbooks):
+def site(tmp_path, playbooks, monkeypatch):
+    time, plain = Clock(), run.Clock
+    monkeypatch.setattr(run, "Clock", lambda: plain(time, time.sleep))
     (tmp_path / "site.yml").write_text(SITE)
     return tmp_path / "site.yml"
 

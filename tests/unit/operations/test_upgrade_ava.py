@@ -74,7 +74,6 @@ class Room:
 @pytest.fixture
 def room(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     (tmp_path / "site.yml").write_text(SITE)
     return Room(tmp_path / "site.yml")
 

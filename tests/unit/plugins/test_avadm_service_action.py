@@ -147,6 +147,8 @@ def test_a_task_of_a_role_has_its_files_templates_and_service_on_the_node(tmp_pa
     shown = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nExecMainStartTimestampMonotonic=0"
     monkeypatch.setenv("AVADM_STRATEGY", strategy)
     env = environment(PlaybookRun("x", tmp_path, tmp_path, ()), Path(sys.executable))
+    # ansible-runner adds its own folder; to Ansible alone it means the working folder, all of whose Python files it imports.
+    assert env.pop("ANSIBLE_CALLBACK_PLUGINS") == ""
     env |= stub(tmp_path / "bin/systemctl", f"[ $1 = show ] && echo '{shown}' || echo $* >> {tmp_path}/calls")
     done = play(tmp_path, {"ansible.builtin.import_role": {"name": "r"}}, env=env, word="said")
     assert "changed=1" in done.stdout, done.stdout

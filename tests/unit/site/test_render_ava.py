@@ -45,7 +45,9 @@ def rendered(tmp_path, of=SITE):
 
 def objects(tmp_path, name, of=SITE, **more):
     """Return a manifest's objects by kind and name."""
-    found = [one for one in yaml.safe_load_all(manifest(tmp_path, name, of, **more)) if one]
+    found = [
+        one for one in yaml.load_all(manifest(tmp_path, name, of, **more), Loader=yaml.CSafeLoader) if one
+    ]
     return {f"{one['kind']} {one['metadata']['name']}": one for one in found}
 
 

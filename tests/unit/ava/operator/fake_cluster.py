@@ -102,7 +102,7 @@ class Room:
     def __init__(self, api: FakeApi, client: Client, db: Database, nodes: Hollow) -> None:
         self.api, self.client, self.db, self.nodes = api, client, db, nodes
 
-    async def until(self, wanted: Any, seconds: float = 15.0) -> None:
+    async def until(self, wanted: Any, seconds: float = 60.0) -> None:
         """Wait until ``wanted()`` is true."""
         async with asyncio.timeout(seconds):
             while not wanted():
