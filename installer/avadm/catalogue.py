@@ -228,6 +228,21 @@ CATALOGUE: dict[str, FindingType] = {
         "The vault does not hold the secret with which the platform uses a service of the site.",
         "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
     ),
+    "backfill-config": FindingType(
+        "A limit of backfill is in components.ceph.config as well, whose value would take precedence at all hours.",
+        "Remove it there, or remove components.ceph.backfill.",
+    ),
+    "backfill-empty": FindingType(
+        "Limits of backfill without any limit.",
+        "Set one, or remove components.ceph.backfill.",
+        check="backfill-hours",
+    ),
+    "backfill-hours": FindingType("The hours of the backfill limits are incomplete.", "Correct the hours."),
+    "backfill-sleep": FindingType(
+        "This ceph ignores the pause between recovery operations: its scheduler is mClock (17 and newer).",
+        "Set max_backfills and recovery_max_active, or osd_op_queue: wpq in components.ceph.config.osd.",
+        severity=_WARNING,
+    ),
     "backups-list": FindingType(
         "Gateways of this profile's ceph do not list objects as pgbackrest asks (ceph 14.2.5 and newer do): "
         "it would see 1,000 of them and no more.",
