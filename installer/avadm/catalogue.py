@@ -289,11 +289,34 @@ CATALOGUE: dict[str, FindingType] = {
         "Name a file in a folder that can be written to with -o.",
         check="bundle",
     ),
+    "cache-absent": FindingType("The site has no cache.", "Describe it in components.alluxio."),
+    "cache-backup": FindingType(
+        "The backup of the cache's journal is not usable.",
+        "See the space on the masters (/var/lib/alluxio) and `journalctl -u avadm-alluxio-master -e`, then run the same "
+        "command again. The former masters run with their journals.",
+    ),
     "cache-ca": FindingType(
         "The certificate of an object store's authority cannot be read.",
         "Put the authority's certificate there, PEM, or remove ca_file.",
     ),
+    "cache-command": FindingType(
+        "`avadm-alluxio {words}` could not be done.",
+        "See `avadm doctor --only cache` and `journalctl -u avadm-alluxio-master -e`; then run the same command again.",
+    ),
     "cache-lacks": FindingType("{what}", "{remedy}"),
+    "cache-master-silent": FindingType(
+        "A master of the cache, former or coming, does not answer: were it to start later with its former journal, two quorums "
+        "would exist.",
+        "Switch it on, and run the command again.",
+    ),
+    "cache-masters-known": FindingType(
+        "These nodes are no change of the cache's masters.",
+        "Name all nodes that are to be masters, each once: one or three.",
+    ),
+    "cache-mount-in-use": FindingType(
+        "The cache's mount {mount} is in use on this node: it would ask the former masters until it is mounted again.",
+        "Drain the node (`avadm node drain`), or have the programs end.",
+    ),
     "cache-without-mount": FindingType(
         "{name} serves the cache of a folder on cephfs, which it does not mount.", "Add the role client."
     ),
