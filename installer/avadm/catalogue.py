@@ -62,6 +62,27 @@ def finding(
 _WARNING, _INFO = Severity.WARNING, Severity.INFO
 
 CATALOGUE: dict[str, FindingType] = {
+    "abandon-cache": FindingType(
+        "The masters of the cache stand still; given up now, it would not answer.",
+        "`{command}` continues the change; docs/how-to/object-store-and-cache.md says how to go back.",
+    ),
+    "abandon-half-way": FindingType(
+        "Steps of this {verb} were done, or at work; given up, the site stays between two states.",
+        "Continue it if that is possible at all. Otherwise compare the steps with the page of the verb first.",
+    ),
+    "abandon-mixed-ceph": FindingType(
+        "Daemons of ceph run several versions, or do not report theirs: a site must not stay so.",
+        "`{command}` continues the upgrade.",
+    ),
+    "abandon-other-way": FindingType("This operation has a way back of its own.", "`{way}` goes back."),
+    "abandon-several": FindingType(
+        "Several half-done operations begin so.",
+        "Give the whole command, in quotes.",
+        check="abandon-unknown",
+    ),
+    "abandon-unknown": FindingType(
+        "No half-done operation is of this command.", "`avadm status` lists those that are half done."
+    ),
     "accept-unknown": FindingType(
         "No refusal of this verb has that id.",
         "Name one of those listed, or leave the option out.",
@@ -1134,7 +1155,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "operation-half-done": FindingType(
         "An operation on these components was begun and has not ended.",
-        "`{command}` continues it.",
+        "`{command}` continues it. Where that is impossible for good: `avadm operation abandon`.",
     ),
     "os": FindingType(
         "The node runs another operating system than the profile's.",
