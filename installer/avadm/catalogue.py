@@ -1057,7 +1057,7 @@ CATALOGUE: dict[str, FindingType] = {
     "no-site": FindingType("No site file was named and there is no default one.", "{remedy}"),
     "no-standby": FindingType(
         "The one master of the cache has no standby: while it is down nothing is read through the cache.",
-        "Give the role alluxio_master to two more nodes.",
+        "Give the role alluxio_master to two more nodes; on a site that runs: `avadm cache masters NODE NODE NODE`.",
         severity=_WARNING,
     ),
     "no-standby-alertmanager": FindingType(
@@ -1548,7 +1548,8 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "role-not-supported": FindingType(
         "Removing a node's role {role} is not supported.",
-        "docs/how-to/add-and-remove-nodes.md names the roles and what to do about the others.",
+        "docs/how-to/add-and-remove-nodes.md names the roles and what to do about the others; alluxio_master moves by "
+        "`avadm cache masters`.",
     ),
     "role-unused": FindingType(
         "There is the role {role} but no cache.",
