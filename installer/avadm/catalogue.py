@@ -62,6 +62,27 @@ def finding(
 _WARNING, _INFO = Severity.WARNING, Severity.INFO
 
 CATALOGUE: dict[str, FindingType] = {
+    "abandon-cache": FindingType(
+        "The masters of the cache stand still; given up now, it would not answer.",
+        "`{command}` continues the change; docs/how-to/object-store-and-cache.md says how to go back.",
+    ),
+    "abandon-half-way": FindingType(
+        "Steps of this {verb} were done, or at work; given up, the site stays between two states.",
+        "Continue it if that is possible at all. Otherwise compare the steps with the page of the verb first.",
+    ),
+    "abandon-mixed-ceph": FindingType(
+        "Daemons of ceph run several versions, or do not report theirs: a site must not stay so.",
+        "`{command}` continues the upgrade.",
+    ),
+    "abandon-other-way": FindingType("This operation has a way back of its own.", "`{way}` goes back."),
+    "abandon-several": FindingType(
+        "Several half-done operations begin so.",
+        "Give the whole command, in quotes.",
+        check="abandon-unknown",
+    ),
+    "abandon-unknown": FindingType(
+        "No half-done operation is of this command.", "`avadm status` lists those that are half done."
+    ),
     "accept-unknown": FindingType(
         "No refusal of this verb has that id.",
         "Name one of those listed, or leave the option out.",
@@ -228,6 +249,21 @@ CATALOGUE: dict[str, FindingType] = {
         "The vault does not hold the secret with which the platform uses a service of the site.",
         "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
     ),
+    "backfill-config": FindingType(
+        "A limit of backfill is in components.ceph.config as well, whose value would take precedence at all hours.",
+        "Remove it there, or remove components.ceph.backfill.",
+    ),
+    "backfill-empty": FindingType(
+        "Limits of backfill without any limit.",
+        "Set one, or remove components.ceph.backfill.",
+        check="backfill-hours",
+    ),
+    "backfill-hours": FindingType("The hours of the backfill limits are incomplete.", "Correct the hours."),
+    "backfill-sleep": FindingType(
+        "This ceph ignores the pause between recovery operations: its scheduler is mClock (17 and newer).",
+        "Set max_backfills and recovery_max_active, or osd_op_queue: wpq in components.ceph.config.osd.",
+        severity=_WARNING,
+    ),
     "backups-list": FindingType(
         "Gateways of this profile's ceph do not list objects as pgbackrest asks (ceph 14.2.5 and newer do): "
         "it would see 1,000 of them and no more.",
@@ -274,11 +310,34 @@ CATALOGUE: dict[str, FindingType] = {
         "Name a file in a folder that can be written to with -o.",
         check="bundle",
     ),
+    "cache-absent": FindingType("The site has no cache.", "Describe it in components.alluxio."),
+    "cache-backup": FindingType(
+        "The backup of the cache's journal is not usable.",
+        "See the space on the masters (/var/lib/alluxio) and `journalctl -u avadm-alluxio-master -e`, then run the same "
+        "command again. The former masters run with their journals.",
+    ),
     "cache-ca": FindingType(
         "The certificate of an object store's authority cannot be read.",
         "Put the authority's certificate there, PEM, or remove ca_file.",
     ),
+    "cache-command": FindingType(
+        "`avadm-alluxio {words}` could not be done.",
+        "See `avadm doctor --only cache` and `journalctl -u avadm-alluxio-master -e`; then run the same command again.",
+    ),
     "cache-lacks": FindingType("{what}", "{remedy}"),
+    "cache-master-silent": FindingType(
+        "A master of the cache, former or coming, does not answer: were it to start later with its former journal, two quorums "
+        "would exist.",
+        "Switch it on, and run the command again.",
+    ),
+    "cache-masters-known": FindingType(
+        "These nodes are no change of the cache's masters.",
+        "Name all nodes that are to be masters, each once: one or three.",
+    ),
+    "cache-mount-in-use": FindingType(
+        "The cache's mount {mount} is in use on this node: it would ask the former masters until it is mounted again.",
+        "Drain the node (`avadm node drain`), or have the programs end.",
+    ),
     "cache-without-mount": FindingType(
         "{name} serves the cache of a folder on cephfs, which it does not mount.", "Add the role client."
     ),
@@ -998,7 +1057,7 @@ CATALOGUE: dict[str, FindingType] = {
     "no-site": FindingType("No site file was named and there is no default one.", "{remedy}"),
     "no-standby": FindingType(
         "The one master of the cache has no standby: while it is down nothing is read through the cache.",
-        "Give the role alluxio_master to two more nodes.",
+        "Give the role alluxio_master to two more nodes; on a site that runs: `avadm cache masters NODE NODE NODE`.",
         severity=_WARNING,
     ),
     "no-standby-alertmanager": FindingType(
@@ -1096,7 +1155,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "operation-half-done": FindingType(
         "An operation on these components was begun and has not ended.",
-        "`{command}` continues it.",
+        "`{command}` continues it. Where that is impossible for good: `avadm operation abandon`.",
     ),
     "os": FindingType(
         "The node runs another operating system than the profile's.",
@@ -1489,7 +1548,8 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "role-not-supported": FindingType(
         "Removing a node's role {role} is not supported.",
-        "docs/how-to/add-and-remove-nodes.md names the roles and what to do about the others.",
+        "docs/how-to/add-and-remove-nodes.md names the roles and what to do about the others; alluxio_master moves by "
+        "`avadm cache masters`.",
     ),
     "role-unused": FindingType(
         "There is the role {role} but no cache.",

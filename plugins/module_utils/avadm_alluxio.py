@@ -158,8 +158,8 @@ def journal_action(found, marker, kind, replace=False):
     if marker != kind:
         raise AlluxioError(
             "The journal of this master is of the kind %s, wanted is %s: the number of masters was changed between one and"
-            " three, and a journal cannot be taken over. Remedy: see docs/how-to/change-a-site.md,"
-            ' "Grow the cache from one master to three".' % (marker, kind)
+            " three in the site file, and a journal cannot be taken over. Remedy: give the role alluxio_master to the former"
+            " node alone again; `avadm cache masters NODE NODE NODE` changes it." % (marker, kind)
         )
     if not found:
         raise AlluxioError(

@@ -17,6 +17,16 @@ CEPH = {
     "status": {"prefix": "status"},
 }
 
+HOURLY = frozenset(
+    [
+        "osd_max_backfills",
+        "osd_recovery_max_active",
+        "osd_recovery_sleep",
+        "osd_mclock_override_recovery_settings",
+    ]
+)
+"""Options of all OSDs that change with the hour (agents/backfill.py), which is no drift."""
+
 NEEDED = frozenset(["MDS_ALL_DOWN", "OSD_FULL", "PG_AVAILABILITY"])
 """Health checks that stop every phase, and flags with which OSDs serve nothing (plugins/modules/avadm_ceph_wait.py)."""
 PAUSED = frozenset(["pauserd", "pausewr", "full", "noup", "noin"])
@@ -118,6 +128,7 @@ class Cluster(object):
 
     def config(self, _):
         rows = sorted((c["section"], c.get("mask", ""), c["name"], c["value"]) for c in self.dump["config"])
+        rows = [row for row in rows if row[:2] != ("osd", "") or row[2] not in HOURLY]
         return "%d options, %s" % (len(rows), self.digest(rows))
 
     def health(self, rest):

@@ -66,6 +66,24 @@ def ceph_programs(_):
     return {"installed": installed, "running": running, "deaf": deaf, "replaced": sorted(replaced)}
 
 
+LIMITS = ("osd_max_backfills", "osd_recovery_max_active", "osd_recovery_sleep")
+
+
+def osd_limits(_):
+    """The minute of the day, UTC, and the limits of backfill that each running OSD of the node has in force."""
+    found = {}
+    for name, path in sockets().items():
+        if not name.startswith("osd."):
+            continue
+        try:
+            runs = admin(path, "config show")
+        except Failed:
+            continue  # named by ceph_programs
+        found[name] = dict((option, str(runs[option])) for option in LIMITS if option in runs)
+    now = time.gmtime()
+    return {"minute": now.tm_hour * 60 + now.tm_min, "osds": found}
+
+
 def connected():
     """Return a function that asks the cluster, by the library's one connection or by the command."""
     try:

@@ -137,6 +137,7 @@ class SiteFacts(_Data):
         max_skew_ms: largest difference between two clocks.
         waivers: of the doctor's findings.
         component_profiles: component to its profile, where that is another one than the site's.
+        backfill: limits of ceph's backfill by the hour, as nodes have them (agents/backfill.py); empty for none.
     """
 
     name: str
@@ -151,6 +152,7 @@ class SiteFacts(_Data):
     max_skew_ms: float = 50.0
     waivers: tuple[SiteWaiver, ...] = ()
     component_profiles: dict[str, str] = {}
+    backfill: dict[str, Any] = {}
 
     def with_role(self, *roles: str) -> tuple[SiteNode, ...]:
         """Return the nodes that have one of these roles."""

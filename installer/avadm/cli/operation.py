@@ -1,4 +1,4 @@
-"""What all verbs that operate on a running site share: the plan first, then the question, then the run."""
+"""What all verbs that operate on a running site share: the plan first, then the question, then the run; `avadm operation`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from rich.text import Text
 
-from avadm.cli.main import App
+from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, print_progress, stderr
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_GOOD, AvadmError
 
 if TYPE_CHECKING:
+    from avadm.cluster.connection import Cluster
+    from avadm.operations.model import Operation
     from avadm.operations.run import Build
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -94,3 +96,28 @@ def operate(
     else:
         console.print(Text(done))
     return EXIT_GOOD
+
+
+@click.group()
+def operation() -> None:
+    """Give up an operation that is half done."""
+
+
+@operation.command()
+@click.argument("words", metavar="[COMMAND]", default="")
+@operation_options
+@pass_app
+def abandon(app: App, /, words: str, accepted: tuple[str, ...], **options: Any) -> int:
+    """Give up a half-done operation whose way forward is closed, e.g. since its new node is lost.
+
+    COMMAND is the command that `avadm status` shows, or how it begins, in quotes; it may be left out where only one is half
+    done. Its temporary settings are undone, and other commands are not refused any more. Nothing is repaired: what was done
+    stays done. It is refused where a verb of its own goes back, and where the site must not be left as it is.
+    """
+    from avadm.operations import abandon as abandoning
+
+    def build(cluster: Cluster) -> Operation:
+        return abandoning.build(cluster, words, accepted)
+
+    done = "Given up. The site may be half-way between two states: see `avadm plan` and `avadm doctor`."
+    return operate(app, build, accepted=accepted, done=done, **options)

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from avadm.checks import waivers
 from avadm.checks.evidence import SiteFacts, SiteNode
 from avadm.components.catalog import BY_FOLDER, COMPONENTS, always, given, held, listeners
+from avadm.components.ceph.backfill import backfill_vars
 from avadm.components.model import Probe
 from avadm.components.monitoring.variables_tls import READER_FILES, read_guarded
 from avadm.components.nodes.variables import DNS_OFFSET, tunnels
@@ -67,6 +68,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
         snapshot_minutes=knobs.kubernetes.etcd.snapshot_minutes,
         max_skew_ms=site.time.max_skew_ms,
         waivers=waivers.of_scope(site_file, "doctor"),
+        backfill=backfill_vars(knobs.ceph, site_file.profile) if site.with_role("mon") else {},
     )
 
 

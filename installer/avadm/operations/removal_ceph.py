@@ -292,8 +292,10 @@ def mon(leaving: Leaving) -> Part:
         if not leaving.dead:
             store = shlex.quote(f"/var/lib/ceph/mon/ceph-{name}")
             # Kept aside: with it in place the node could never have a monitor again. Its mark says that it was made.
+            # The limits of backfill are set by the monitors that are left.
             leaving.run(
-                f"{STOP.format(unit=f'ceph-mon@{name}')}; rm -f /var/lib/avadm/founded/mon.json; "
+                f"{{ {STOP.format(unit='avadm-ceph-backfill.timer')}; }}; {STOP.format(unit=f'ceph-mon@{name}')}; "
+                f"rm -f /var/lib/avadm/founded/mon.json /etc/ceph/ceph.client.avadm-backfill.keyring; "
                 f"if [ -d {store} ]; then mv {store} {store}.removed-$(date +%s); fi"
             )
         cluster.state.unfound("mon", name)

@@ -34,6 +34,30 @@ class Cephfs(Model):
     """Mount point on client nodes."""
 
 
+class BackfillLimits(Model):
+    """Limits of backfill and recovery of each OSD; one that is absent is ceph's own."""
+
+    max_backfills: Whole | None = Field(default=None, ge=1, le=64)
+    """Backfills at once from, and to, an OSD (osd_max_backfills)."""
+    recovery_max_active: Whole | None = Field(default=None, ge=1, le=256)
+    """Recovery operations at once of an OSD (osd_recovery_max_active)."""
+    recovery_sleep_s: Real | None = Field(default=None, ge=0, le=10)
+    """Pause between two recovery operations, seconds (osd_recovery_sleep); 0: ceph's own for the disk's kind."""
+
+
+class Backfill(Model):
+    """How fast data are moved and copies restored, by the hour of the day."""
+
+    limits: BackfillLimits = BackfillLimits(max_backfills=1, recovery_max_active=1, recovery_sleep_s=0.1)
+    """Limits of all other hours, and of the whole day where `hours` is absent."""
+    hours: str | None = Field(
+        default=None, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$"
+    )
+    """Hours of the day, UTC, in which `limits_in_hours` are in force: HH:MM-HH:MM, over midnight too."""
+    limits_in_hours: BackfillLimits | None = None
+    """Limits within `hours`, usually larger ones."""
+
+
 class Ceph(Model):
     """Storage cluster."""
 
@@ -51,6 +75,8 @@ class Ceph(Model):
     """The cephfs file system; null for none."""
     rbd_pools: list[RbdPool] = [RbdPool(name="rbd")]
     """Pools for block images."""
+    backfill: Backfill | None = None
+    """Limits of backfill and recovery by the hour; none are set where absent."""
     config: dict[str, dict[str, str | int | float | bool]] = {}
     """Further ceph.conf sections, merged over ours."""
 

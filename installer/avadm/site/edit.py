@@ -73,6 +73,22 @@ def removing_role(name: str, role: str) -> Change:
     return change
 
 
+def giving_role(role: str, names: Collection[str]) -> Change:
+    """Return the change after which these nodes and no others have a role; KeyError from it where one is not there."""
+
+    def change(data: Any) -> None:
+        for name in names:
+            entry(data, name)
+        for one in data["nodes"]:
+            has = role in one["roles"]
+            if one["name"] in names and not has:
+                one["roles"].append(role)
+            elif one["name"] not in names and has:
+                one["roles"].remove(role)
+
+    return change
+
+
 def removing_log_store(name: str) -> Change:
     """Return the change that takes a node from the log stores; ValueError where it is none, KeyError without logs."""
 

@@ -199,6 +199,19 @@ CASES = (
     warn(
         "ceph-mds-waiting", "mds.stor1 on stor1", "waited for 70 s", put("stor1 mds mds.stor1", oldest_s=70.0)
     ),
+    warn(
+        "ceph-backfill-limits",
+        "osd.2 on stor2",
+        "osd_max_backfills is 8, expected 1 outside 22:00-06:00 UTC",
+        put("stor2 osd_limits osds osd.2", osd_max_backfills="8"),
+    ),
+    # Those of the night were to be set an hour ago.
+    warn(
+        "ceph-backfill-limits",
+        "osd.1 on stor1",
+        "osd_max_backfills is 1, expected 4 within 22:00-06:00 UTC",
+        put("stor1 osd_limits minute", 23 * 60),
+    ),
     warn("cephfs-clients", "comp1", "40 clients", put("stor1 mds mds.stor1 clients", comp1=40)),
     bad("cephfs-mount", "comp1", "is not mounted", put("comp1 cephfs", kind="")),
     bad("cephfs-mount", "comp1", "does not answer", put("comp1 cephfs", answers=False, seconds=8.0)),

@@ -29,6 +29,14 @@ NODES = {n: (a, [*r, *GIVEN.get(n, ()), *EVERYWHERE], d, g) for n, (a, r, d, g) 
 CEPH = "16.2.15"
 RULES = "5a1e"
 """Digest of the packet filter, on every node."""
+LIMITS = {"osd_max_backfills": "1", "osd_recovery_max_active": "2", "osd_recovery_sleep": "0.100000"}
+"""Limits in force of an OSD by day, as a daemon prints them."""
+BACKFILL = {
+    "limits": {"max_backfills": 1, "recovery_max_active": 2, "recovery_sleep_s": 0.1},
+    "hours": "22:00-06:00",
+    "limits_in_hours": {"max_backfills": 4, "recovery_max_active": 2},
+    "mclock": False,
+}
 LISTENS = [[22, 22], [6800, 7300], [9100, 9100]]
 
 
@@ -164,6 +172,7 @@ def by_role(name):
     return {
         "mon": {"ceph_programs": programs(f"osd.{name}"), "ceph": ceph()},
         "mds": {"mds": {f"mds.{name}": mds}},
+        "osd-limited": {"osd_limits": {"minute": 720, "osds": {f"osd.{name[-1]}": dict(LIMITS)}}},
         "client": {
             "ceph_programs": programs("client.admin"),
             "cephfs": {"kind": "fuse.ceph-fuse", "answers": True, "said": "", "seconds": 0.02},
@@ -211,6 +220,7 @@ def data():
         "addresses": {"10.0.0.250": "master", "10.0.0.251": "ingress"},
         "pods": "10.244.0.0/16",
         "mount": "/mnt/cephfs",
+        "backfill": BACKFILL,
     }
     asked = [q.name for q in QUESTIONS]
     ledger = {"base": "done", "ceph": "done"}

@@ -1,8 +1,9 @@
 """What the parts of a healthy site say of the object store, the cache, the logs and the platform, as plain data."""
 
 GIVEN = {
-    "stor1": ("objects-gateway",),
-    "stor2": ("objects-gateway",),
+    "stor1": ("objects-gateway", "osd-limited"),
+    "stor2": ("objects-gateway", "osd-limited"),
+    "stor3": ("osd-limited",),
     "mast1": ("cache-master", "cache-reader", "ava"),
     "mast2": ("cache-master", "ava"),
     "mast3": ("cache-master", "ava"),

@@ -51,12 +51,13 @@ class Node:
     def package(self, version, status="ii "):
         self.write("dpkg-query", f"{status}\tprog\tamd64\t{version}\tvirtual (= 1)\n")
 
-    def ceph(self, size=2, pg_num=8, caps="allow r", key="SECRET", health=None):
+    def ceph(self, size=2, pg_num=8, caps="allow r", key="SECRET", health=None, options=()):
         pool = {"pool": 1, "pool_name": "p", "size": size, "min_size": 1, "pg_num": pg_num, "crush_rule": 0}
         report = {
             "osd dump": {"pools": [{**pool, "application_metadata": {"rbd": {}}}]},
             "osd crush rule dump": [{"rule_id": 0, "rule_name": "r", "steps": [1]}],
             "auth ls": {"auth_dump": [{"entity": "client.a", "key": key, "caps": {"mon": caps}}]},
+            "config dump": [{"section": who, "mask": "", "name": n, "value": v} for who, n, v in options],
             "status": {
                 "health": {"checks": health or {}},
                 "osdmap": {"num_up_osds": 3, "num_in_osds": 3},
@@ -180,6 +181,17 @@ def test_other_caps_and_another_key_are_seen(node, see):
     assert see("entity client.a") == first.replace("allow r", "allow *")
     node.ceph(key="OTHER")
     assert see("entity client.a") != first
+
+
+def test_options_that_change_with_the_hour_are_no_drift_and_others_are(node, see):
+    node.ceph(options=[("osd", "osd_max_backfills", "1")])
+    first = see("config all")
+    node.ceph(options=[("osd", "osd_max_backfills", "4"), ("osd", "osd_recovery_sleep", "0.1")])
+    assert see("config all") == first
+    node.ceph(options=[("osd.3", "osd_max_backfills", "4")])
+    assert see("config all") != first
+    node.ceph(options=[("osd", "osd_memory_target", "4")])
+    assert see("config all") != first
 
 
 def test_health_is_judged_as_the_phases_judge_it(node, see):

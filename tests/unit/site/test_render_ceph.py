@@ -163,3 +163,40 @@ def test_placement_groups_are_powers_of_two_within_the_limit(shares, osds, repli
     assert all(count & (count - 1) == 0 for count in counts.values())
     total = sum(counts.values()) * replicas
     assert total <= LIMIT_PER_OSD * osds
+
+
+def test_limits_of_backfill_come_with_a_key_that_may_set_them_alone():
+    hours = {"hours": "22:00-06:00", "limits_in_hours": {"max_backfills": 4}}
+    out = rendered(backfill=hours)
+    assert out.all["ceph_mon_backfill"] == {
+        "limits": {"max_backfills": 1, "recovery_max_active": 1, "recovery_sleep_s": 0.1},
+        "hours": "22:00-06:00",
+        "limits_in_hours": {"max_backfills": 4},
+        "mclock": False,
+    }
+    (text,) = caps(out)["client.avadm-backfill"].values()
+    assert '"' not in text
+    assert all(one.startswith("allow command 'config") for one in text.split(", "))
+    assert all(" with " in one for one in text.split(", "))
+    assert out.all["ceph_mon_backfill_key"] == "{{ vault_ceph_key_client_avadm_backfill }}"
+    assert "client.avadm-backfill" not in caps(rendered())
+    assert "ceph_mon_backfill" not in rendered().all
+
+
+@pytest.mark.parametrize(
+    ("profile", "config", "found"),
+    [
+        ("lab-bookworm", {}, False),
+        ("lab-bookworm-ceph-18", {}, True),
+        ("lab-bookworm-ceph-18", {"osd": {"osd op queue": "wpq"}}, False),
+        ("lab-bookworm-ceph-18", {"global": {"osd_op_queue": "mclock_scheduler"}}, True),
+    ],
+)
+def test_limits_override_mclock_where_osds_have_it(profile, config, found):
+    assert rendered(profile, backfill={}, config=config).all["ceph_mon_backfill"]["mclock"] is found
+
+
+def test_limits_without_hours_are_those_of_the_whole_day():
+    given = rendered(backfill={"limits": {"max_backfills": 2}}).all["ceph_mon_backfill"]
+    assert (given["hours"], given["limits"]) == ("", {"max_backfills": 2})
+    assert given["limits_in_hours"] == given["limits"]

@@ -10,9 +10,14 @@ from typing import Any
 
 from avadm.checks.evidence import Snapshot
 from avadm.checks.framework import Check, bad, unknown, warn
+from avadm.components.ceph import backfill
+from avadm.components.ceph.component import LIMITED
 from avadm.findings import Finding
 from avadm.quantity import quantity
+from avadm_node.probes.health.ceph import LIMITS
 
+LATE_MINUTES, MINUTES = 10, 1440
+"""Minutes that the timers of monitor nodes may need, of five each; minutes of a day."""
 SESSIONS_OF_HOST = 8
 """Clients of one host: one mount each is right, a client a pod is not."""
 SESSIONS = 1000
@@ -77,6 +82,32 @@ def _clients(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
                 yield warn(f"{host} has {quantity(number, 'client')} of {name}", host)
 
 
+def _limits(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
+    """Limits of OSDs that are not those of the hour; what was in force minutes ago is still good, and what is soon to be."""
+    minute = data["minute"]
+    good = [backfill.wanted(s.site.backfill, (minute + late) % MINUTES) for late in (-LATE_MINUTES, 0, 1)]
+    # mClock takes no pauses.
+    options = [o for o in LIMITS if not (s.site.backfill["mclock"] and o == "osd_recovery_sleep")]
+    wrong: dict[tuple[str, str, str], list[str]] = {}
+    for osd, limits in sorted(data["osds"].items(), key=lambda row: int(row[0].partition(".")[2])):
+        for option in options:
+            wanted = [one.get(option) for one in good]
+            if option not in limits or None in wanted:
+                continue  # ceph's own, which differs by kind of disk
+            if not any(backfill.same(limits[option], one) for one in wanted):
+                wrong.setdefault((option, limits[option], str(wanted[1])), []).append(osd)
+    hours = s.site.backfill["hours"]
+    when = (
+        f"within {hours}"
+        if backfill.inside(hours, minute)
+        else f"outside {hours}"
+        if hours
+        else "at all hours"
+    )
+    for (option, value, limit), osds in sorted(wrong.items()):
+        yield warn(f"{option} is {value}, expected {limit} {when} UTC", f"{', '.join(osds)} on {node}")
+
+
 def _mounted(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     if "ceph" not in data["kind"]:
         yield bad(f"{s.site.mount} is not mounted ({data['kind'] or 'nothing'} is there)")
@@ -122,6 +153,17 @@ CHECKS = (
         remedy="Restart one daemon after another, HEALTH_OK between them.",
         requirement="K1, I7",
         good="what is installed runs",
+    ),
+    _check(
+        "ceph-backfill-limits",
+        "OSDs whose limits of backfill and recovery are not those of the hour",
+        ("osd_limits",),
+        _limits,
+        roles=(LIMITED,),
+        remedy="`ceph config dump` shows a value that was set by hand: it is left until `ceph config rm osd OPTION`. Otherwise "
+        "`systemctl list-timers avadm-ceph-backfill.timer` and `journalctl -u avadm-ceph-backfill -e` on mon nodes.",
+        requirement="K5",
+        good="those of the hour",
     ),
     _check(
         "ceph-mds-waiting",

@@ -20,6 +20,8 @@ ROLES = ("mon", "mgr", "osd", "mds", "client", "rgw")
 """Roles whose nodes have something of ceph."""
 DAEMONS = (6800, 7300)
 """Ports of OSDs, managers and MDS (ms_bind_port_min and _max)."""
+LIMITED = "osd-limited"
+"""Duty: the node's OSDs have limits of backfill by the hour."""
 MEASURED = 5269
 """Where acceptance measures between two clients (avadm_validation, suites/storage/preconditions.py)."""
 
@@ -32,6 +34,7 @@ COMPONENT = Component(
         ("mon", "mgr", "osd"),
         ("ceph_common", "ceph_mon", "ceph_mgr", "ceph_osd"),
     ),
+    duties={LIMITED: lambda site: site.with_role("osd") if site.components.ceph.backfill else []},
     packages={name: Packages(base=("ceph_common", f"ceph_{name}")) for name in ("mon", "mgr", "osd")},
     ports=(
         *(
@@ -86,7 +89,11 @@ COMPONENT = Component(
         kinds=("ceph", "mon", "mgr", "osd"),
     ),
     configurations=("/etc/ceph/*",),
-    questions=(Probe("ceph_programs", ROLES), Probe("ceph", ("mon",), witnesses=2)),
+    questions=(
+        Probe("ceph_programs", ROLES),
+        Probe("ceph", ("mon",), witnesses=2),
+        Probe("osd_limits", (LIMITED,)),
+    ),
     bootstrap=Bootstrap("mon", "mon", "ceph_mon"),
     # Steps of its own (operations/upgrade_ceph.py). No way back: upstream supports no downgrade.
     upgrades=(

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
+from avadm.components.ceph.backfill import ENTITY, LIMITS, OPTIONS, has_mclock, option_name
 from avadm.components.ceph.identities import Entity, fs_entity, rbd_entity
 from avadm.components.objects.object_pools import shares as objects
 from avadm.findings import Finding
@@ -99,7 +100,8 @@ def keys(draft: Draft) -> Iterator[Finding]:
     # Of pools of one name the last: `pools` tells of the others.
     numbers = {pool.name: i for i, pool in enumerate(ceph.rbd_pools)}
     named += [((*CEPH, "rbd_pools", i, "name"), rbd_entity(name)) for name, i in numbers.items()]
-    seen = {Entity(name, {}).secret: name for name in BUILT_IN}
+    built_in = (*BUILT_IN, *([ENTITY] if ceph.backfill else []))
+    seen = {Entity(name, {}).secret: name for name in built_in}
     for path, name in named:
         secret = Entity(name, {}).secret
         if secret in seen:
@@ -107,7 +109,7 @@ def keys(draft: Draft) -> Iterator[Finding]:
                 "ceph-key-clash",
                 path,
                 f"{name} and {seen[secret]}, both {secret}",
-                f"names that differ in a letter or digit from each other and from {' and '.join(BUILT_IN)}",
+                f"names that differ in a letter or digit from each other and from {' and '.join(built_in)}",
             )
         seen.setdefault(secret, name)
 
@@ -158,4 +160,43 @@ def settings(draft: Draft) -> Iterator[Finding]:
                 )
 
 
-RULES = [replicas, shares, pools, keys, mount, settings]
+def backfill(draft: Draft) -> Iterator[Finding]:
+    """Limits of backfill are complete, and nothing in ceph.conf takes precedence over them."""
+    ceph = _ceph(draft)
+    if ceph is None or (given := ceph.backfill) is None:
+        return
+    path: KeyPath = (*CEPH, "backfill")
+    if (given.hours is None) != (given.limits_in_hours is None):
+        missing = "limits_in_hours" if given.hours else "hours"
+        yield draft.finding("backfill-hours", path, f"no {missing}", "hours and limits_in_hours, or neither")
+    if given.hours and given.hours[:5] == given.hours[6:]:
+        yield draft.finding("backfill-hours", (*path, "hours"), given.hours, "an end other than the begin")
+    for name in ("limits", "limits_in_hours"):
+        part = getattr(given, name)
+        if part is not None and not part.model_dump(exclude_none=True):
+            wanted = ", ".join(key for key, _ in LIMITS)
+            yield draft.finding("backfill-empty", (*path, name), "no limit", f"one or more of {wanted}")
+    if draft.profile is not None and has_mclock(ceph, draft.profile):
+        for name in ("limits", "limits_in_hours"):
+            part = getattr(given, name)
+            if (
+                part is not None
+                and part.recovery_sleep_s
+                and draft.written((*path, name, "recovery_sleep_s"))
+            ):
+                where: KeyPath = (*path, name, "recovery_sleep_s")
+                yield draft.finding(
+                    "backfill-sleep", where, part.recovery_sleep_s, "no pause, or another scheduler"
+                )
+    for section, options in ceph.config.items():
+        for key in options:
+            if section.split(".")[0] in ("global", "osd") and option_name(key) in OPTIONS:
+                yield draft.finding(
+                    "backfill-config",
+                    (*CEPH, "config", section, key),
+                    f"{key} in {section}",
+                    "it in one place",
+                )
+
+
+RULES = [replicas, shares, pools, keys, mount, settings, backfill]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import re
 import struct
 import time
 import uuid
@@ -12,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from avadm.components.ava.component import FOLDERS
+from avadm.components.ceph.backfill import ENTITY, backfill_caps, backfill_vars, option_name, release
 from avadm.components.ceph.identities import Entity, fs_entity, rbd_entity
 from avadm.components.ceph.placement_groups import pg_counts
 from avadm.components.objects import object_pools
@@ -41,11 +41,6 @@ def make_key() -> str:
     Source: ceph's CryptoKey::encode (src/auth/Crypto.cc).
     """
     return base64.b64encode(struct.pack("<HIIH", 1, int(time.time()), 0, 16) + os.urandom(16)).decode()
-
-
-def release(profile: Profile) -> int:
-    """Return the major release of the profile's ceph, e.g. 16."""
-    return int(profile.versions["ceph"].split(".")[0])
 
 
 def render(given: RenderContext, out: Variables) -> None:
@@ -81,6 +76,9 @@ def render(given: RenderContext, out: Variables) -> None:
             for e in (rbd_entity(p.name) for p in ceph.rbd_pools)
         ],
     }
+    if limits := backfill_vars(ceph, profile):
+        out.all["ceph_mon_backfill"] = limits
+        out.all["ceph_mon_backfill_key"] = entities[ENTITY].key
     if fs := ceph.filesystem:
         mds = len(site.with_role("mds"))
         out.all |= {
@@ -140,6 +138,8 @@ def cephx(site: Site) -> Iterator[Entity]:
     for pool in ceph.rbd_pools:
         caps = {"mon": "profile rbd", "osd": f"profile rbd pool={pool.name}"}
         yield Entity(rbd_entity(pool.name), caps)
+    if ceph.backfill:
+        yield Entity(ENTITY, backfill_caps())
     for node in object_pools.gateways(site):
         yield Entity(object_pools.entity(node), object_pools.caps())
 
@@ -215,7 +215,7 @@ def config(site: Site, profile: Profile) -> dict[str, Section]:
     sections |= object_pools.sections(site)
     for name, options in ceph.config.items():
         section = sections.setdefault(name, {})
-        section |= {re.sub(r"[ -]+", "_", key.strip()): value for key, value in options.items()}
+        section |= {option_name(key): value for key, value in options.items()}
     return sections
 
 

@@ -1,0 +1,80 @@
+"""`avadm cache masters` on the lab: one to three and back under reads, killed and continued. Not run yet."""
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+
+from avadm.operations.cache_masters import BACKUP, DROP_IN, ROLE, mounts_of
+from avadm.site.load import load
+from tests.lab.day2.test_node_add_remove import good, seen
+from tests.lab.faults.drive import AVADM
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
+
+READ_S = 900
+READS = """good=0; bad=0; pause=0; last=$(date +%s); end=$(($(date +%s)+{seconds}))
+while [ $(date +%s) -lt $end ]; do
+  if [ "$(timeout 20 cat {path} 2>/dev/null)" = {content} ]; then
+    now=$(date +%s); [ $((now-last)) -gt $pause ] && pause=$((now-last)); last=$now; good=$((good+1))
+  elif [ -n "$(timeout 20 cat {path} 2>/dev/null)" ]; then bad=$((bad+1)); fi; sleep 1
+done; echo $good $bad $pause"""
+
+
+@pytest.fixture
+def names(cache):
+    """The master, and two more nodes that could be one: with cephfs, where a mount is on it."""
+    site = load(cache.lab.site_path).site
+    able = [n.name for n in site.nodes if "client" in n.roles and n.name != cache.master]
+    if len(site.with_role(ROLE)) != 1 or len(able) < 2:
+        pytest.skip("needs a cache with one master and two more nodes with the role client")
+    return [cache.master, *able[:2]]
+
+
+def mounts(lab, node):
+    return mounts_of(lab.sh(node, "/usr/local/sbin/avadm-alluxio fs mount"))
+
+
+def whole(names, before):
+    """See that these are the masters, with these mounts, and that nothing of the change is left."""
+    lab = seen()
+    assert sorted(lab.names(ROLE)) == sorted(names)
+    assert mounts(lab, names[0]) == before
+    for name in names:
+        lab.sh(name, f"! ls {BACKUP} {DROP_IN} 2>/dev/null")
+    assert json.loads(good("apply", "--json", "--yes"))["changed"] == 0
+
+
+def test_one_master_becomes_three_and_one_again_under_reads(cache, files, names):
+    lab, (store, there) = cache.lab, files
+    cache.sh(cache.workers[-1], f"echo held > {store}/held")
+    before = mounts(lab, names[0])
+    script = READS.format(seconds=READ_S, path=f"{there}/held", content="held")
+    begun = time.monotonic()
+    cache.sh(cache.reader, f"nohup sh -c {json.dumps(script)} > /tmp/avadm-cache-reads 2>&1 &")
+    good("cache", "masters", *names, "--yes", "--accept", "cache-mount-in-use")
+    whole(names, before)
+    good("cache", "masters", names[0], "--yes", "--accept", "cache-mount-in-use")
+    whole(names[:1], before)
+    assert cache.sh(cache.reader, f"cat {there}/held").strip() == "held"
+    time.sleep(max(0.0, READ_S + 60 - (time.monotonic() - begun)))
+    right, wrong, pause = map(int, cache.sh(cache.reader, "tail -1 /tmp/avadm-cache-reads").split())
+    print(f"{right} reads, longest pause {pause} s")
+    assert right > 0
+    assert wrong == 0
+
+
+@pytest.mark.parametrize("seconds", [5, 20, 40, 90])
+def test_a_change_that_was_killed_is_continued(cache, names, seconds):
+    before = mounts(cache.lab, names[0])
+    words = [AVADM, "cache", "masters", *names, "--yes"]
+    running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(seconds)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    good("cache", "masters", *names, "--yes")
+    whole(names, before)
+    good("cache", "masters", names[0], "--yes")
+    whole(names[:1], before)
