@@ -14,6 +14,7 @@ VERBS = (
     "upgrade ceph",
     "upgrade kubernetes",
     "upgrade ava",
+    "cache masters",
 )
 """Verbs; `upgrade` is that of the small components."""
 

@@ -12,7 +12,7 @@ class BadInput:
         kind: what is wrong, in words.
         words: what follows the verb.
         checks: ids of the findings, in their order; none for a usage error.
-        room: the site on which it is tried: cluster, maintenance, disks, power, versions or ava.
+        room: the site on which it is tried: cluster, maintenance, disks, power, versions, ava or cache.
         fault: what is done before: locked, vault, edited (between the plan and the run), COMPONENT=VERSION that runs, or
             in the room ava ATTRIBUTE=VALUE of tests/unit/operations/ava_versions.py.
     """
@@ -38,6 +38,7 @@ GOOD = {
     "power up": ("", "power"),
     "upgrade": ("etcd --to lab-bookworm-newer", "versions"),
     "upgrade ava": ("", "ava"),
+    "cache masters": ("comp1 comp2 comp3", "cache"),
 }
 """Words that are good where nothing is planted, by verb, and the site for them."""
 
@@ -93,6 +94,13 @@ NAMES = (
     BadInput("upgrade", "options of a drain", "etcd --to lab-bookworm-newer --timeout 60", (), "versions"),
     BadInput("upgrade ava", "a site without AVA", "", ("upgrade-no-node",), "versions"),
     BadInput("upgrade ava", "unknown id accepted", "--accept all", ("accept-unknown",), "ava"),
+    BadInput("cache masters", "unknown name", "comp1 comp2 comp9", ("unknown-node",), "cache"),
+    BadInput("cache masters", "two masters", "comp1 comp2", ("quorum-even",), "cache"),
+    BadInput("cache masters", "the masters that it has", "comp1", ("cache-masters-known",), "cache"),
+    BadInput("cache masters", "a site without a cache", "stor1 stor2 stor3", ("cache-absent",)),
+    BadInput(
+        "cache masters", "unknown id accepted", "comp1 comp2 comp3 --accept all", ("accept-unknown",), "cache"
+    ),
 )
 DISKS = (
     BadInput("disk replace", "OSD of another node", "stor1 osd.2", ("replace-osd",), "disks"),

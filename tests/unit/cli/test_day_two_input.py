@@ -21,6 +21,7 @@ from tests.unit.fakes.cli import avadm, playbooks, reached
 from tests.unit.fakes.nodes import Nodes, called, given
 from tests.unit.operations import (
     ava_versions,
+    cache_room,
     disk_room,
     power_room,
     removal_room,
@@ -103,6 +104,12 @@ class Site:
         self.fleet = Locked(self.folder / "nodes", None)
         monkeypatch.setattr(upgrade_ava, "build", functools.partial(_build_ava, BUILD_AVA, self.ava))
         self.changed = lambda: (list(self.ava.did), self.ava.revision, self.ava.runs)
+
+    def _cache(self, monkeypatch):
+        self.path.write_text(cache_room.SITE)
+        self.fleet = cache_room.Cache(self.folder / "nodes")
+        names = cache_room.MASTERS
+        self.changed = lambda: [(self.fleet.journal(name), self.fleet.unit(name)) for name in names]
 
     def plant(self, row, monkeypatch):
         """Do what a row has done before its command."""
