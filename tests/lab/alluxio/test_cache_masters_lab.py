@@ -1,4 +1,4 @@
-"""`avadm cache masters` on the lab: one to three and back under reads, killed and continued. Not run yet."""
+"""`avadm cache masters` on the lab: one to three and back under reads, killed and continued."""
 
 import json
 import signal
