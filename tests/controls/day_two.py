@@ -15,6 +15,7 @@ VERBS = (
     "upgrade kubernetes",
     "upgrade ava",
     "cache masters",
+    "operation abandon",
 )
 """Verbs; `upgrade` is that of the small components."""
 

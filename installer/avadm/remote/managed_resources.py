@@ -185,6 +185,8 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_ceph_s3": lambda args: (f"s3user {user['name']}" for user in args["users"]),
     "avadm_s3_bucket": _buckets,
     "avadm_ceph_fs": lambda args: iter([f"fs {args['name']}"]),
+    # That they are gone, the absence of its files shows.
+    "avadm_ceph_backfill": lambda args: iter(()),
     "avadm_ceph_mgr_module": lambda args: iter(["mgr modules"]),
     "avadm_ceph_mon_store": lambda args: iter(["mon " + args["name"]]),
     "avadm_kube_objects": lambda args: iter([f"objects {args['path']}"]),

@@ -22,6 +22,7 @@ VAULT_NAME = r"^vault_[a-z0-9_]+$"
 """Where the name of a secret is wanted, what stands there instead may be the secret itself."""
 _HIDDEN = "something else, which is not shown"
 PATTERNS = {
+    r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$": "hours of the day, UTC, as 22:00-06:00",
     r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "lower-case letters, digits and inner hyphens, at most 63",
     r"^[a-z0-9]+(-[a-z0-9]+)*$": "lower-case letters and digits, in parts with single hyphens between them",
     r"^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits and inner hyphens",
