@@ -18,6 +18,9 @@ pytestmark = pytest.mark.lab
 MENDED_S = 240
 """Seconds after which nothing of a trouble that was taken away is seen any more."""
 
+LOOKS = 3
+"""How often the doctor is asked until it finds no trouble."""
+
 
 def doctor(*arguments):
     """Return the exit status and the results."""
@@ -44,7 +47,11 @@ def of_this_machine(row):
 @pytest.mark.first
 def test_a_healthy_lab_has_no_trouble(lab):
     healthy(lab)
-    code, rows = doctor()
+    # An answer that was slow while the machine was busy is not slow at each look; a trouble of the lab is seen at all of them.
+    for _ in range(LOOKS):
+        code, rows = doctor()
+        if not [r for r in troubles(rows) if not of_this_machine(r)]:
+            break
     assert [r for r in troubles(rows) if not of_this_machine(r)] == []
     # The machine's own disk may be nearly full, which the doctor rightly finds bad.
     assert code == int(any(r["status"] == "bad" for r in rows))
