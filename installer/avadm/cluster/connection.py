@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from avadm.catalogue import finding
-from avadm.errors import AvadmError
+from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.kube.masters import Masters
 from avadm.kube.node_runs import Platform
@@ -112,6 +112,15 @@ class Cluster:
             ["kubectl", "--kubeconfig", "/root/.kube/config", "--request-timeout=30s", *words]
         )
         return self.first(self.masters.names, command, "kubernetes-command", shlex.join(words), timeout)
+
+    def script(self, node: str, text: str, timeout: float) -> str:
+        """Return the output of a script on a node; AvadmError where it failed there (exit 1)."""
+        done = self.fleet.run(node, text, timeout=timeout)
+        if done.error is not None:
+            raise AvadmError(access.finding("node-script", node, done.error), EXIT_FOUND_BAD)
+        if done.rc != 0:
+            raise AvadmError(finding("node-script", found=done.complaint, host=node), EXIT_FOUND_BAD)
+        return done.stdout
 
     def first(
         self,

@@ -89,10 +89,21 @@ def ask(
     Raises:
         AvadmError: the node cannot be reached, or gave no answer.
     """
-    answer: Answer[Any] = asking.ask(fleet, python, function, {node: given}, timeout=timeout)[node]
-    if answer.value is None:
-        raise AvadmError(_silent(node, answer))
-    return answer.value
+    return ask_all(fleet, python, function, {node: given}, timeout)[node]
+
+
+def ask_all(
+    fleet: Fleet, python: str, function: Function, given: Mapping[str, object], timeout: float = TIMEOUT
+) -> dict[str, Any]:
+    """Have a function of avadm_node run on nodes, on all at once; return node to its answer.
+
+    Raises:
+        AvadmError: nodes cannot be reached, or gave no answer; one finding of each.
+    """
+    answers: dict[str, Answer[Any]] = asking.ask(fleet, python, function, given, timeout=timeout)
+    if silent := [_silent(node, answer) for node, answer in answers.items() if answer.value is None]:
+        raise AvadmError(silent)
+    return {node: answer.value for node, answer in answers.items()}
 
 
 def _silent(node: str, answer: Answer[Any]) -> Finding:

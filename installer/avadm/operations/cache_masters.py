@@ -14,12 +14,11 @@ import shlex
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.components.alluxio import placement as cache
-from avadm.disks.nodes import ask
+from avadm.disks.nodes import ask_all
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding, errors
 from avadm.operations.follow import bring, follow, pending
@@ -103,12 +102,7 @@ class Masters:
 
     def run(self, node: str, script: str, timeout: float = ASK_S) -> str:
         """Return the output of a script on a node; AvadmError (exit 1) where it failed."""
-        done = self.cluster.fleet.run(node, script, timeout=timeout)
-        if done.error is not None:
-            raise AvadmError(access.finding("node-script", node, done.error), EXIT_FOUND_BAD)
-        if done.rc != 0:
-            raise AvadmError(finding("node-script", found=done.complaint, host=node), EXIT_FOUND_BAD)
-        return done.stdout
+        return self.cluster.script(node, script, timeout)
 
     def written(self) -> bool:
         """Return whether the site file has the masters: from then on the former ones are not touched again."""
@@ -389,14 +383,9 @@ def users(cluster: Cluster) -> dict[str, list[str]]:
     options = cluster.site.components.alluxio
     if options is None or not options.fuse:
         return {}
-    python, found = cluster.site_file.profile.python, {}
-    for node in cache.clients(cluster.site):
-        one: Any = ask(
-            cluster.fleet, python, node.name, mount_uses.uses, {"mount": options.mount_point}, ASK_S
-        )
-        if one["users"]:
-            found[node.name] = [str(user) for user in one["users"]]
-    return found
+    given = {node.name: {"mount": options.mount_point} for node in cache.clients(cluster.site)}
+    found = ask_all(cluster.fleet, cluster.site_file.profile.python, mount_uses.uses, given, ASK_S)
+    return {node: [str(user) for user in one["users"]] for node, one in found.items() if one["users"]}
 
 
 def _mount(cluster: Cluster) -> str:

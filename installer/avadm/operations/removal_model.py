@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.cluster.setting import Setting
-from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.operations.drain import DRAIN, DrainOptions
 from avadm.operations.model import Interruption, LeavingRun, Step, Tell
-from avadm.remote import access
 from avadm.site.load import SiteFile
 from avadm.site.model import Node
 
@@ -95,12 +92,7 @@ class Leaving:
 
     def run(self, script: str, timeout: float = HOST_S) -> str:
         """Return the output of a script on the node; AvadmError where it failed there (exit 1)."""
-        done = self.cluster.fleet.run(self.name, script, timeout=timeout)
-        if done.error is not None:
-            raise AvadmError(access.finding("node-script", self.name, done.error), EXIT_FOUND_BAD)
-        if done.rc != 0:
-            raise AvadmError(finding("node-script", found=done.complaint, host=self.name), EXIT_FOUND_BAD)
-        return done.stdout
+        return self.cluster.script(self.name, script, timeout)
 
 
 @dataclass(frozen=True, slots=True)
