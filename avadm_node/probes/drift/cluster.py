@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 
+from ...agents import backfill
+
 CEPH = {
     "pools": {"prefix": "osd dump"},
     "rules": {"prefix": "osd crush rule dump"},
@@ -16,16 +18,6 @@ CEPH = {
     "config": {"prefix": "config dump"},
     "status": {"prefix": "status"},
 }
-
-HOURLY = frozenset(
-    [
-        "osd_max_backfills",
-        "osd_recovery_max_active",
-        "osd_recovery_sleep",
-        "osd_mclock_override_recovery_settings",
-    ]
-)
-"""Options of all OSDs that change with the hour (agents/backfill.py), which is no drift."""
 
 NEEDED = frozenset(["MDS_ALL_DOWN", "OSD_FULL", "PG_AVAILABILITY"])
 """Health checks that stop every phase, and flags with which OSDs serve nothing (plugins/modules/avadm_ceph_wait.py)."""
@@ -128,7 +120,8 @@ class Cluster(object):
 
     def config(self, _):
         rows = sorted((c["section"], c.get("mask", ""), c["name"], c["value"]) for c in self.dump["config"])
-        rows = [row for row in rows if row[:2] != ("osd", "") or row[2] not in HOURLY]
+        # Those that change with the hour are no drift.
+        rows = [row for row in rows if row[:2] != ("osd", "") or row[2] not in backfill.OPTIONS]
         return "%d options, %s" % (len(rows), self.digest(rows))
 
     def health(self, rest):

@@ -11,6 +11,7 @@ import struct
 import time
 
 from ... import admin_socket
+from ...agents import backfill
 from .system import LONG_LINE, Failed, call, must
 
 CEPH = {
@@ -66,9 +67,6 @@ def ceph_programs(_):
     return {"installed": installed, "running": running, "deaf": deaf, "replaced": sorted(replaced)}
 
 
-LIMITS = ("osd_max_backfills", "osd_recovery_max_active", "osd_recovery_sleep")
-
-
 def osd_limits(_):
     """The minute of the day, UTC, and the limits of backfill that each running OSD of the node has in force."""
     found = {}
@@ -79,7 +77,7 @@ def osd_limits(_):
             runs = admin(path, "config show")
         except Failed:
             continue  # named by ceph_programs
-        found[name] = dict((option, str(runs[option])) for option in LIMITS if option in runs)
+        found[name] = dict((option, str(runs[option])) for _, option in backfill.LIMITS if option in runs)
     now = time.gmtime()
     return {"minute": now.tm_hour * 60 + now.tm_min, "osds": found}
 

@@ -14,7 +14,6 @@ from avadm.components.ceph import backfill
 from avadm.components.ceph.component import LIMITED
 from avadm.findings import Finding
 from avadm.quantity import quantity
-from avadm_node.probes.health.ceph import LIMITS
 
 LATE_MINUTES, MINUTES = 10, 1440
 """Minutes that the timers of monitor nodes may need, of five each; minutes of a day."""
@@ -87,7 +86,7 @@ def _limits(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     minute = data["minute"]
     good = [backfill.wanted(s.site.backfill, (minute + late) % MINUTES) for late in (-LATE_MINUTES, 0, 1)]
     # mClock takes no pauses.
-    options = [o for o in LIMITS if not (s.site.backfill["mclock"] and o == "osd_recovery_sleep")]
+    options = [o for _, o in backfill.LIMITS if not (s.site.backfill["mclock"] and o == "osd_recovery_sleep")]
     wrong: dict[tuple[str, str, str], list[str]] = {}
     for osd, limits in sorted(data["osds"].items(), key=lambda row: int(row[0].partition(".")[2])):
         for option in options:
