@@ -19,7 +19,7 @@ MENDED_S = 240
 """Seconds after which nothing of a trouble that was taken away is seen any more."""
 
 LOOKS = 3
-"""How often the doctor is asked until it finds no trouble."""
+"""How often the doctor is asked while it finds warnings alone."""
 
 
 def doctor(*arguments):
@@ -47,10 +47,11 @@ def of_this_machine(row):
 @pytest.mark.first
 def test_a_healthy_lab_has_no_trouble(lab):
     healthy(lab)
-    # An answer that was slow while the machine was busy is not slow at each look; a trouble of the lab is seen at all of them.
+    # An answer that was slow while the machine was busy is not slow at each look; what is bad is believed at once.
     for _ in range(LOOKS):
         code, rows = doctor()
-        if not [r for r in troubles(rows) if not of_this_machine(r)]:
+        left = [r for r in troubles(rows) if not of_this_machine(r)]
+        if {r["status"] for r in left} != {"warn"}:
             break
     assert [r for r in troubles(rows) if not of_this_machine(r)] == []
     # The machine's own disk may be nearly full, which the doctor rightly finds bad.
