@@ -1,6 +1,7 @@
 """`avadm cache masters` on the lab: one to three and back under reads, killed and continued."""
 
 import json
+import shlex
 import signal
 import subprocess
 import time
@@ -11,16 +12,36 @@ from avadm.operations.cache_masters import BACKUP, DROP_IN, ROLE, mounts_of
 from avadm.site.load import load
 from tests.lab.day2.test_node_add_remove import good, seen
 from tests.lab.faults.drive import AVADM
+from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 
-READ_S = 900
-READS = """good=0; bad=0; pause=0; last=$(date +%s); end=$(($(date +%s)+{seconds}))
-while [ $(date +%s) -lt $end ]; do
-  if [ "$(timeout 20 cat {path} 2>/dev/null)" = {content} ]; then
+READS = "/tmp/avadm-cache-reads"
+STOP = f"{READS}.stop"
+READER = f"""rm -f {STOP}; good=0; bad=0; pause=0; last=$(date +%s)
+while [ ! -e {STOP} ]; do
+  found="$(timeout 20 cat {{path}} 2>/dev/null)"
+  if [ "$found" = {{content}} ]; then
     now=$(date +%s); [ $((now-last)) -gt $pause ] && pause=$((now-last)); last=$now; good=$((good+1))
-  elif [ -n "$(timeout 20 cat {path} 2>/dev/null)" ]; then bad=$((bad+1)); fi; sleep 1
-done; echo $good $bad $pause"""
+  elif [ -n "$found" ]; then bad=$((bad+1)); fi; sleep 1
+done; echo $good $bad $pause > {READS}"""
+
+
+@pytest.fixture
+def reads(cache, files):
+    """A file that is read each second; a function that ends this: right and wrong reads, and the longest pause, s."""
+    store, there = files
+    cache.sh(cache.workers[-1], f"echo held > {store}/held; rm -f {READS}")
+    script = shlex.quote(READER.format(path=f"{there}/held", content="held"))
+    cache.sh(cache.reader, f"nohup sh -c {script} > /dev/null 2>&1 &")
+
+    def end():
+        cache.sh(cache.reader, f"touch {STOP}")
+        until(lambda: cache.lab.run(cache.reader, f"test -s {READS}").returncode == 0, 60)
+        return [int(word) for word in cache.sh(cache.reader, f"cat {READS}").split()]
+
+    yield end
+    cache.sh(cache.reader, f"touch {STOP}")
 
 
 @pytest.fixture
@@ -47,20 +68,13 @@ def whole(names, before):
     assert json.loads(good("apply", "--json", "--yes"))["changed"] == 0
 
 
-def test_one_master_becomes_three_and_one_again_under_reads(cache, files, names):
-    lab, (store, there) = cache.lab, files
-    cache.sh(cache.workers[-1], f"echo held > {store}/held")
-    before = mounts(lab, names[0])
-    script = READS.format(seconds=READ_S, path=f"{there}/held", content="held")
-    begun = time.monotonic()
-    cache.sh(cache.reader, f"nohup sh -c {json.dumps(script)} > /tmp/avadm-cache-reads 2>&1 &")
+def test_one_master_becomes_three_and_one_again_under_reads(cache, names, reads):
+    before = mounts(cache.lab, names[0])
     good("cache", "masters", *names, "--yes", "--accept", "cache-mount-in-use")
     whole(names, before)
     good("cache", "masters", names[0], "--yes", "--accept", "cache-mount-in-use")
     whole(names[:1], before)
-    assert cache.sh(cache.reader, f"cat {there}/held").strip() == "held"
-    time.sleep(max(0.0, READ_S + 60 - (time.monotonic() - begun)))
-    right, wrong, pause = map(int, cache.sh(cache.reader, "tail -1 /tmp/avadm-cache-reads").split())
+    right, wrong, pause = reads()
     print(f"{right} reads, longest pause {pause} s")
     assert right > 0
     assert wrong == 0
