@@ -61,7 +61,8 @@ def mounts(lab, node):
 def whole(names, before):
     """See that these are the masters, with these mounts, and that nothing of the change is left."""
     lab = seen()
-    assert sorted(lab.names(ROLE)) == sorted(names)
+    assert {node.name for node in load(lab.site_path).site.with_role(ROLE)} == set(names)
+    assert all(lab.sh(name, "systemctl is-active avadm-alluxio-master") for name in names)
     assert mounts(lab, names[0]) == before
     for name in names:
         lab.sh(name, f"! ls {BACKUP} {DROP_IN} 2>/dev/null")
