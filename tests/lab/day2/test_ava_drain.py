@@ -20,7 +20,8 @@ SERVE = ["python3", "-m", "http.server", "8080"]
 
 
 def submit(day, name, **spec):
-    roles = [{"replicas": spec.pop("replicas", 1), "each": SMALL}]
+    """Start a run with GPUs: two nodes of the lab have some, and AVA's own pods are on neither."""
+    roles = [{"replicas": spec.pop("replicas", 1), "each": {**SMALL, "gpu": 1}}]
     return day.user.start(name, {"image": day.image, "roles": roles, **spec}).id
 
 
