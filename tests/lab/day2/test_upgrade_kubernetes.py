@@ -8,6 +8,7 @@ import uuid
 import pytest
 
 from avadm.site.load import load
+from tests.lab.ava.conftest import platform  # noqa: F401 - a fixture
 from tests.lab.day2.test_upgrade import ONE_HOME
 from tests.lab.faults.drive import avadm, healthy, start, unchanged
 from tests.lab.kubernetes.probe import Api, Writer
@@ -84,6 +85,15 @@ def old(lab):
     return lab
 
 
+@pytest.fixture(scope="module")
+def words(old, platform):  # noqa: F811
+    """The command; runs that other tests or users left end at once."""
+    admin = f"{platform.admin}-drains"
+    made = platform.make_admin(name=admin)
+    assert made.returncode == 0, made.stderr
+    return (*UPGRADE, "--as", admin, "--notice", "0s", "--stop-runs")
+
+
 @pytest.fixture
 def pair(old):
     """Two pods of which a budget lets one go at a time; yields the number of those that are ready."""
@@ -96,22 +106,22 @@ def pair(old):
     lab.sh(master, f"{CTL} delete namespace {space} --wait=false")
 
 
-def test_the_plan_rehearses_every_drain_and_changes_nothing(old):
-    plan = json.loads(good(*UPGRADE, "--dry-run", "--json"))
+def test_the_plan_rehearses_every_drain_and_changes_nothing(old, words):
+    plan = json.loads(good(*words, "--dry-run", "--json"))
     assert plan["refused"] == []
     assert set(plan["nodes"]) == set(kubelets(old)) | {old.names("etcd")[0]}
     assert all(step["undone"] for step in plan["steps"] if "of batch" in step["name"])
     assert set(kubelets(old).values()) == {OLD} and cordoned(old) == set()
 
 
-def test_a_worker_whose_kubelet_fails_gets_the_former_program_back(old, tried):
+def test_a_worker_whose_kubelet_fails_gets_the_former_program_back(old, words, tried):
     worker = next(n for n in old.names("worker") if n not in old.names("master"))
     row = tried(
         "Kubernetes upgraded", f"the new kubelet of {worker} does not start", "exit 1, 1.9.11 runs there"
     )
     old.sh(worker, PLANT)
     try:
-        done = avadm(*UPGRADE, "--yes", timeout=TIMEOUT_S)
+        done = avadm(*words, "--yes", timeout=TIMEOUT_S)
     finally:
         old.sh(worker, LIFT)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -122,14 +132,14 @@ def test_a_worker_whose_kubelet_fails_gets_the_former_program_back(old, tried):
     row.came = "exit 1, the worker has 1.9.11 again and is not cordoned"
 
 
-def test_it_is_killed_and_continued_under_load(old, pair, tried):
+def test_it_is_killed_and_continued_under_load(old, words, pair, tried):
     row = tried("Kubernetes upgraded", "avadm is killed in a batch", "continued; no acknowledged write lost")
     space, ready = pair
     masters = old.names("master")
     begun = time.monotonic()
     least = []
     with Writer(Api(old.site_path.with_suffix(".kubeconfig")), space) as writer:
-        running = start(*UPGRADE, "--yes")
+        running = start(*words, "--yes")
         for line in running.stdout:
             if "evict the pods" in line and "done already" not in line:
                 break
@@ -139,7 +149,7 @@ def test_it_is_killed_and_continued_under_load(old, pair, tried):
         refused = avadm("apply", "nodes", timeout=TIMEOUT_S)
         reply = " ".join((refused.stdout + refused.stderr).split())
         assert refused.returncode != 0 and f"avadm upgrade kubernetes --to {TO}" in reply, reply
-        again = start(*UPGRADE, "--yes")
+        again = start(*words, "--yes")
         for _ in again.stdout:
             least.append(ready())
         assert again.wait(60) == 0
