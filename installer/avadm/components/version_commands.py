@@ -11,7 +11,7 @@ def build_info(port: int) -> tuple[str, ...]:
 
 def running(unit: str, argument: str = "--version") -> tuple[str, ...]:
     """Return the command that asks the program that a unit runs."""
-    # hyperkube takes its name for the server to be; the others look at no name.
+    # By its own name hyperkube takes the server from its arguments; other programs look at no name.
     call = f'exec -a hyperkube "/proc/${{pid#*=}}/exe" {argument}'
     return ("bash", "-c", f"pid=$(systemctl show --property=MainPID {unit}) && {call}")
 

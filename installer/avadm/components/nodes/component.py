@@ -138,7 +138,7 @@ COMPONENT = Component(
         ),
     ),
     programs=(
-        Program("kubelet", NODES, running("kubelet")),
+        Program("kubelet", NODES, running("kubelet", "kubelet --version")),
         Program("kube-proxy", NODES, build_info(PROXY)),
         Program("calico-node", NODES, ("sh", "-c", _CALICO)),
         Program("calico-kube-controllers", ("master",), running("calico-kube-controllers")),
