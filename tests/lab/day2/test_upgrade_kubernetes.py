@@ -127,6 +127,7 @@ def test_a_worker_whose_kubelet_fails_gets_the_former_program_back(old, words, t
     assert done.returncode == 1, done.stdout + done.stderr
     assert "upgrade-failed" in done.stdout + done.stderr or "failed" in done.stderr
     assert set(servers(old).values()) == {NEW}
+    assert {kubelets(old)[master] for master in old.names("master")} == {NEW}
     assert kubelets(old)[worker] == OLD and cordoned(old) == set()
     assert old.sh(worker, "systemctl is-active kubelet").strip() == "active"
     row.came = "exit 1, the worker has 1.9.11 again and is not cordoned"
