@@ -103,7 +103,7 @@ def pair(old):
     lab.sh(master, f"{CTL} -n {space} apply -f - <<'END'\n{PAIR}\nEND")
     ready = f"{CTL} -n {space} get deployment pair -o jsonpath='{{.status.readyReplicas}}'"
     yield space, lambda: int(lab.sh(master, ready).strip() or 0)
-    lab.sh(master, f"{CTL} delete namespace {space} --wait=false")
+    lab.sh(master, f"{CTL} delete namespace {space}")
 
 
 def test_the_plan_rehearses_every_drain_and_changes_nothing(old, words):
