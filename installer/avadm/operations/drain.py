@@ -176,7 +176,8 @@ def _part(
         moving += len([pod for pod in seen[name]["going"] if pod not in exempt])
     interrupts = []
     if moving:
-        interrupts.append(Interruption(f"{quantity(moving, 'pod')}, stopped and started elsewhere", None))
+        what = f"{quantity(moving, 'pod')} of {listed(names)}, stopped and started elsewhere"
+        interrupts.append(Interruption(what, None))
     plan = _Plan(cluster, tuple(names), options, platform, frozenset(others), gives_up, done)
     allowed = Allowed.accepting(accepted, options.timeout, runs=silent)
     return DrainPart(plan.steps(allowed if evicts else None), plan.settings, against, interrupts, leaving)

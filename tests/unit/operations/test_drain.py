@@ -65,7 +65,7 @@ def test_the_plan_lists_runs_with_owner_and_age_and_changes_nothing(bench):
     rows = planned.as_dict()["runs"]
     assert [(row["node"], row["id"], row["owner"]) for row in rows][:1] == [("comp1", "r1", "ben")]
     # Pods of runs are not counted as moved.
-    assert planned.as_dict()["interrupts"][0]["what"].startswith("2 pods")
+    assert planned.as_dict()["interrupts"][0]["what"].startswith("2 pods of comp1")
     stopped = bench.plan(module.drain(["comp1"], DrainOptions(Notice(60, True))))
     assert "is ended 1 min after" in stopped.runs[0].text
 
