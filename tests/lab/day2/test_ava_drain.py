@@ -90,7 +90,9 @@ def test_stop_runs_ends_a_training_after_its_notice(platform, day, uncordoned):
 
 
 def test_a_service_has_a_ready_replica_all_the_while(platform, day, uncordoned):
-    run = submit(day, "drain-service", kind="service", command=SERVE, replicas=2, serving={"model": "m", "port": 8080})
+    run = submit(
+        day, "drain-service", kind="service", command=SERVE, replicas=2, serving={"model": "m", "port": 8080}
+    )
     running(day, run)
     assert wait(lambda: day.user.service(run).ready == 2, 120)
     node = min(nodes(day, run))

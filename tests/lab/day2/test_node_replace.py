@@ -1,4 +1,4 @@
-"""`avadm node replace` and the removal of roles with a quorum, on the lab: under load, killed and continued. Not run yet."""
+"""`avadm node replace` and the removal of roles with a quorum, on the lab: under load, killed and continued."""
 
 import json
 import signal
@@ -8,9 +8,9 @@ import time
 import pytest
 
 from avadm.site.load import load
+from tests.controls.day_two import UNINTERRUPTED
 from tests.lab.day2.test_node_add_remove import added, good, named, seen
 from tests.lab.faults.drive import AVADM, avadm, healthy
-from tests.lab.faults.work import Work
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
 
@@ -36,19 +36,20 @@ def etcd_members(lab):
     return {one["name"] for one in json.loads(found)["members"]}
 
 
-def test_a_storage_node_with_a_monitor_is_replaced_under_load():
+def test_a_storage_node_with_a_monitor_is_replaced_under_load(loads, recorder):
     lab = seen()
     name = lab.names("mon")[-1]
-    roles = load(lab.site_path).site.node(name).roles
-    words = words_of(name, "stor8", *roles, disks=2)
-    work = Work(lab, 600)
-    with work.running():
+    new = next(one for one in ("stor8", "stor7") if one != name)
+    at_work = loads(away=[name])
+    recorder.skip_if_done("node replace", UNINTERRUPTED, at_work)
+    words = words_of(name, new, *load(lab.site_path).site.node(name).roles, disks=2)
+    with recorder.under("node replace", UNINTERRUPTED, at_work):
         good(*words)
-    print(work.compare(), f"longest pause {work.longest_pause()} s")
+    good("lab", "remove", name)
     after = seen()
     healthy(after)
-    assert "stor8" in after.names("mon")
-    assert named(lab, name) == []
+    assert new in after.names("mon")
+    assert named(after, name) == []
     assert json.loads(good("apply", "--json", "--yes"))["changed"] == 0
 
 
