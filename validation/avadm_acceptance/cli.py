@@ -86,7 +86,7 @@ def _chinese() -> bool:
     default="all",
     help=f"Suite to run; all: {_ALL}, those that the site has.",
 )
-@only_option("only", "Only this check (with the preconditions); may be repeated.")
+@only_option("only", "Only this check (with the preconditions); several may be given.")
 @click.option("--effort", type=click.Choice(["quick", "full"]), default="full", help="How much to measure.")
 @click.option(
     "--language",

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
+from avadm.cli.options import only
 from avadm.cli.output import MARKS, console, print_json, stderr, visible
 from avadm.cli.tables import print_table
 from avadm.cli.times import DURATION
@@ -40,9 +41,7 @@ _MARKS = {**MARKS, Severity.INFO: ("✓", "green")}
 
 @click.command()
 @click.argument("bundle", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--only", metavar="ID", multiple=True, help="Only this check, or topic; may be given more than once."
-)
+@only("wanted", "Only this check, or topic; several may be given.", former=())
 @click.option(
     "--wait",
     "wait_s",
@@ -55,7 +54,7 @@ _MARKS = {**MARKS, Severity.INFO: ("✓", "green")}
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_app
 def doctor(
-    app: App, bundle: Path | None, only: tuple[str, ...], wait_s: int, only_list: bool, as_json: bool
+    app: App, bundle: Path | None, wanted: tuple[str, ...], wait_s: int, only_list: bool, as_json: bool
 ) -> int:
     """Ask every node once and say what is wrong, changing nothing.
 
@@ -69,15 +68,15 @@ def doctor(
     from avadm.doctor.checks import choose, relevant
     from avadm.doctor.waivers import judge
 
-    checks = choose(only)
+    checks = choose(wanted)
     if only_list:
         return _list(checks, as_json)
     if bundle and wait_s:
         raise click.UsageError("--wait asks the nodes again; a bundle never changes. Leave one of them out.")
 
     def look() -> tuple[Snapshot, Judgement]:
-        snapshot = read(bundle) if bundle else _ask(app, checks if only else None, quiet=as_json)
-        return snapshot, judge(snapshot, checks if only else relevant(snapshot, checks))
+        snapshot = read(bundle) if bundle else _ask(app, checks if wanted else None, quiet=as_json)
+        return snapshot, judge(snapshot, checks if wanted else relevant(snapshot, checks))
 
     snapshot, found = _until_good(look, wait_s)
     if as_json:

@@ -144,10 +144,21 @@ def dry_run(help: str) -> Callable[[F], F]:
     return click.option("--dry-run", "check", cls=Renamed, former=["--check"], is_flag=True, help=help)
 
 
-def only(name: str, help: str) -> Callable[[F], F]:
-    """Return the option --only ID, which chooses checks and may be repeated; its value is ``name``."""
+def _separated(context: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+def only(name: str, help: str, former: Sequence[str] = ("--check",)) -> Callable[[F], F]:
+    """Return the option --only ID[,ID], which chooses checks and may be repeated; its value is ``name``."""
     return click.option(
-        "--only", name, cls=Renamed, former=["--check"], metavar="ID", multiple=True, help=help
+        "--only",
+        name,
+        cls=Renamed,
+        former=list(former),
+        metavar="ID[,ID]",
+        multiple=True,
+        callback=_separated,
+        help=help,
     )
 
 

@@ -32,7 +32,7 @@ SHOWN = 3  # different values of one finding that are reported
 
 @click.command()
 @click.option("--limit", metavar="NODES", help="Only these nodes: names, patterns or roles, with commas.")
-@only("wanted", "Only this check; may be repeated.")
+@only("wanted", "Only this check; several may be given.")
 @click.option("--versions", is_flag=True, help="Compare what runs with the profile's versions instead.")
 @click.option("--list", "only_list", is_flag=True, help="List the checks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -20,6 +20,7 @@ _CONNECTION = ("ansible_",)
 _MODULE = re.compile(rb"\bavadm_\w+")
 _PROBES = re.compile(rb"\bansible\.module_utils\.avadm_node\.probes\.(\w+)")
 _SECRET = re.compile(r"\bvault_\w+")
+_VARIABLE = re.compile(r"\{\{ (\w+)")
 LOCKED = "locked"
 """In place of the secrets' part of a digest, where the vault cannot be opened now: without its password people may look still."""
 SEPARATORS = 2
@@ -77,7 +78,7 @@ class Digests:
         own = self.variables.hosts.get(host, {})
         if phase.name not in self._shared:
             used = {k: v for k, v in self.variables.all.items() if k != "artifacts" and _concerns(k, phase)}
-            self._shared[phase.name] = {k: _text(v) for k, v in used.items()}
+            self._shared[phase.name] = {k: self._with_named(_text(v), phase) for k, v in used.items()}
             self._named[phase.name] = self._in_defaults(phase) | _names(self._shared[phase.name].values())
         mine = {k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)}
         others = [k for k, role in phase.of_some.items() if role not in self._roles.get(host, ())]
@@ -89,6 +90,12 @@ class Digests:
         named = self._named[phase.name] | _names(mine.values())
         inputs = f"{_hash(f'{{{whole}}}', self._phase(phase))}.{self._of_secrets(named)}"
         return f"{inputs}.{_hash(report)}" if report else inputs
+
+    def _with_named(self, text: str, phase: Phase) -> str:
+        """Return the text of a value, with the other roles' variables that it names: names of nodes are those of `base_hosts`."""
+        every = self.variables.all
+        named = {n for n in _VARIABLE.findall(text) if n in every and not _concerns(n, phase)}
+        return text + "".join(_text(every[name]) for name in sorted(named))
 
     def _of_secrets(self, names: Collection[str]) -> str:
         held = self._secrets if names else {}

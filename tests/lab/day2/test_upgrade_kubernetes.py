@@ -39,6 +39,8 @@ spec:
   template:
     metadata: {labels: {app: pair}}
     spec:
+      # One worker of the lab has no GPUs: pods that a budget keeps find a place beside it on the others alone.
+      tolerations: [{key: nvidia.com/gpu, operator: Exists}]
       containers: [{name: c, image: "avadm/pause:1", imagePullPolicy: Never}]
 ---
 apiVersion: policy/v1beta1

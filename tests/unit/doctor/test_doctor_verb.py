@@ -82,6 +82,8 @@ def test_a_silent_node_is_reported_once(judged):
 def test_only_a_topic_or_a_check(judged):
     rows = json.loads(judged("--json", "--only", "gpu")[1])["checks"]
     assert {r["id"] for r in rows} == {"gpu-uvm", "gpu-devices", "gpu-memory", "gpu-allocatable"}
+    both = judged("--json", "--only", "gpu-uvm,gpu-memory")
+    assert {r["id"] for r in json.loads(both[1])["checks"]} == {"gpu-uvm", "gpu-memory"}
     code, _, err = judged("--only", "gpu-uvn")
     assert code == 2
     assert "gpu-uvm" in err

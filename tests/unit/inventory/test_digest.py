@@ -11,16 +11,16 @@ from avadm.inventory.digest import Digests, only_peers_changed
 from avadm.inventory.model import Variables
 
 BASE, CEPH = (next(p for p in PHASES if p.name == name) for name in ("base", "ceph"))
-MONITORING = next(p for p in PHASES if p.name == "monitoring")
+MONITORING, ADDONS = (next(p for p in PHASES if p.name == name) for name in ("monitoring", "addons"))
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     (tmp_path / "playbooks").mkdir()
-    for phase in (BASE, CEPH, MONITORING):
+    for phase in (BASE, CEPH, MONITORING, ADDONS):
         (tmp_path / phase.playbook).write_text("- hosts: all\n")
         for role in (*phase.roles, *phase.borrows):
-            (tmp_path / "roles" / role / "tasks").mkdir(parents=True)
+            (tmp_path / "roles" / role / "tasks").mkdir(parents=True, exist_ok=True)
             (tmp_path / "roles" / role / "tasks" / "main.yml").write_text("[]\n")
     osd = ("modules/avadm_ceph_osd", "action/avadm_ceph_osd")
     for name in (*osd, "action/avadm_pushes", "modules/avadm_package", "module_utils/avadm_machine"):
@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def digest(home: Path, variables: Variables, phase: Phase = CEPH, host: str = "a", **secrets: str) -> str:
-    return Digests(variables, home, {"p": ["prometheus"]}, secrets).host(phase, host)
+    return Digests(variables, home, {"p": ["prometheus"], "d": ["dns"]}, secrets).host(phase, host)
 
 
 def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) -> None:
@@ -94,6 +94,15 @@ def test_prometheus_targets_are_no_input_of_nodes_without_prometheus(home: Path)
     one, two = (Variables({"prometheus_targets": {"node": list(range(n))}}) for n in (1, 2))
     assert digest(home, one, MONITORING, "a") == digest(home, two, MONITORING, "a")
     assert digest(home, one, MONITORING, "p") != digest(home, two, MONITORING, "p")
+
+
+def test_names_of_nodes_are_an_input_of_dns_that_another_role_s_variable_holds(home: Path) -> None:
+    named = {"coredns_site_hosts": "{{ base_hosts }}\n10.0.0.9 objects", "chrony_servers": "{{ base_hosts }}"}
+    one, two = (Variables({**named, "base_hosts": hosts}) for hosts in ("10.0.0.1 a", "10.0.0.2 b"))
+    assert digest(home, one, ADDONS, "d") != digest(home, two, ADDONS, "d")
+    # Other nodes of the phase, and phases whose variables do not name it, do not depend on it.
+    assert digest(home, one, ADDONS, "a") == digest(home, two, ADDONS, "a")
+    assert digest(home, one, CEPH, "d") == digest(home, two, CEPH, "d")
 
 
 def test_a_digest_changes_when_a_file_moves_to_another_folder(home: Path) -> None:

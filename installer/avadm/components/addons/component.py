@@ -73,6 +73,7 @@ COMPONENT = Component(
         ("kube_addons", "coredns", "ingress", "load_balancer", "kube_state_metrics", "prometheus_pods"),
         ("vip", "kube_volumes"),
         only_with="master",
+        of_some={"coredns_site_hosts": "dns"},
         artifacts=(
             "coredns",
             "traefik",
