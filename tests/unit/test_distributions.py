@@ -103,6 +103,7 @@ def names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
 
+@pytest.mark.slow
 def test_an_installed_avadm_needs_no_checkout(wheels, installed, tmp_path):
     bin_ = installed(wheels[ROOT.name])
     avadm = bin_ / "avadm"
@@ -134,6 +135,7 @@ def test_an_installed_avadm_needs_no_checkout(wheels, installed, tmp_path):
         assert f"Install the distribution {distribution}" in call(avadm, verb, cwd=tmp_path, code=2)
 
 
+@pytest.mark.slow
 def test_a_distribution_of_its_own_adds_its_verb(wheels, installed, tmp_path):
     avadm = installed(wheels[ROOT.name], *(wheels[p.name] for p in ADDED)) / "avadm"
     assert "A-SC1" in call(avadm, "accept", "list", "--json", cwd=tmp_path)
@@ -169,6 +171,7 @@ def playbook_home(wheels, tmp_path_factory):
     return folder / "avadm/content"
 
 
+@pytest.mark.slow
 def test_runs_and_the_default_site_are_kept_beside_the_site_file(wheels, installed, tmp_path):
     python = installed(wheels[ROOT.name]) / "python"
     site = tmp_path / "room" / "site.yml"
@@ -317,6 +320,7 @@ def test_the_client_declares_all_that_it_imports_and_no_server(wheels):
     ]
 
 
+@pytest.mark.slow
 def test_the_client_runs_where_it_is_installed(wheels, installed, tmp_path):
     bin_ = installed(wheels[CLIENT.name])
     assert "workbench" in call(bin_ / "ava", "--help", cwd=tmp_path)

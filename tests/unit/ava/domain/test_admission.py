@@ -134,6 +134,7 @@ def test_reasons_say_what_runs_that_are_stopping_give_back() -> None:
     assert done.waits["b"][-1].what == "The queue r has 0 of 4 GPUs free, 2 are wanted."
 
 
+@pytest.mark.slow
 def test_queues_of_20_and_10_gpus_are_never_exceeded_in_10000_random_submits() -> None:
     r = random.Random(16)
     queues = {"big": queue("big", 20, priority=1), "small": queue("small", 10)}
@@ -168,7 +169,7 @@ def test_queues_of_20_and_10_gpus_are_never_exceeded_in_10000_random_submits() -
     assert admitted > 3000
 
 
-@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("keeps", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_stream_of_small_runs_starves_a_large_one_only_without_what_is_kept(
     keeps: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

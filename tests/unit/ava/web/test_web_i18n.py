@@ -59,6 +59,7 @@ def test_every_sentence_of_a_problem_is_a_phrase() -> None:
     assert TOOL["bare"]() == set()
 
 
+@pytest.mark.slow
 def test_the_tool_finds_a_text_that_is_missing() -> None:
     found = catalogue("zh")
     before = TOOL["compare"](found)

@@ -131,6 +131,7 @@ def test_a_stream_of_small_runs_never_starves_a_large_one() -> None:
     assert began <= 50 + 60, began
 
 
+@pytest.mark.slow
 def test_without_what_is_kept_the_same_stream_does_starve_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control of the test above."""
     monkeypatch.setattr("ava.domain.placement.reservations.Reserver.keep", lambda self, gang: False)
