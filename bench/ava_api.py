@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from ava.api.admin import sealing_key
 from ava.db.database import Database
 from ava.services.auth.caller import PREFIX, digest, new_secret
+from bench.control_plane import free_port
 from tests.platform.db.old_site import Room, room
 
 GOAL_MS = 200.0
@@ -65,7 +66,7 @@ def tokens(db: Database, names: list[str]) -> dict[str, str]:
 def api(url: str, folder: Path) -> Iterator[tuple[str, int]]:
     """Run one worker of the API; give its address and process id."""
     sealing_key(folder / "key")
-    ports = (_port(), _port())
+    ports = (free_port(), free_port())
     config = {
         "listen": f"127.0.0.1:{ports[0]}",
         "internal": f"127.0.0.1:{ports[1]}",
@@ -98,14 +99,6 @@ def _healthy(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
             pass
         time.sleep(0.1)
     raise RuntimeError("the API does not get healthy")
-
-
-def _port() -> int:
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 async def load(

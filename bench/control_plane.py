@@ -6,6 +6,7 @@ etcd is the distribution's (unpacked, not installed); ``hyperkube`` is what avad
 from __future__ import annotations
 
 import os
+import random
 import resource
 import shutil
 import socket
@@ -30,6 +31,8 @@ ETCD = CACHE / "platform/etcd/usr/bin/etcd"
 ADMISSION = "NamespaceLifecycle,LimitRanger,ExtendedResourceToleration,DefaultTolerationSeconds,Priority"
 START = 60.0
 """Seconds for each program to answer; both cores may be busy."""
+LISTENERS = range(20000, 32768)
+"""Ports below those of connections, of which one could be in use again before a program listens."""
 
 
 def ready() -> str:
@@ -54,10 +57,15 @@ def ready() -> str:
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that no process listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port of the loopback address on which nothing listens, and which Linux gives to no connection meanwhile."""
+    while True:
+        port = random.SystemRandom().choice(LISTENERS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 class Authority:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from itertools import count
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
+
+from bench.control_plane import free_port
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 ACCOUNT = "postgres"
@@ -41,7 +42,7 @@ class Server:
         installed()
         self.folder = Path(tempfile.mkdtemp(prefix="avapg-", dir="/tmp"))
         self.data = self.folder / "data"
-        self.port = _free_port()
+        self.port = free_port()
         self._durable = durable
         self._numbers = count()
         account = pwd.getpwnam(ACCOUNT)
@@ -123,9 +124,3 @@ class Server:
             log = self.folder / "log"
             text = log.read_text()[-2000:] if log.exists() else (done.stderr or b"").decode()
             raise RuntimeError(f"{' '.join(command)}: {text}")
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

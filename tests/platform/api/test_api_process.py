@@ -25,17 +25,12 @@ from cryptography.x509.oid import NameOID
 from ava.api.admin import sealing_key
 from ava.client import ApiError, Client, Unreachable
 from ava.db.database import migrate
+from bench.control_plane import free_port
 from tests.platform.postgres import PASSWORD, Server
 
 pytestmark = pytest.mark.platform
 WORD = "correct horse battery"
 SPEC = {"image": "registry.local/torch:2", "command": ["python", "train.py"]}
-
-
-def _port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _certificate(folder: Path) -> None:
@@ -63,7 +58,7 @@ class Replica:
     """One process of the API, over TLS."""
 
     def __init__(self, folder: Path, config: dict[str, object], number: int) -> None:
-        self.port, self.inner, self.folder = _port(), _port(), folder
+        self.port, self.inner, self.folder = free_port(), free_port(), folder
         whole = config | {"listen": f"127.0.0.1:{self.port}", "internal": f"127.0.0.1:{self.inner}"}
         self.file = folder / f"api{number}.yml"
         self.file.write_text(json.dumps(whole))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -19,6 +18,7 @@ import jinja2
 import yaml
 
 from avadm.secret_patterns import LINE_PATTERNS, PATTERNS
+from bench.control_plane import free_port
 from tests.platform.packages import environment, unpacked
 
 ROOT = Path(__file__).parents[3]
@@ -68,9 +68,7 @@ def shipping(folder: Path) -> Iterator[Shipping]:
     """Run both."""
     (folder / "containers").mkdir()
     (folder / "data").mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     binary = next(ARTIFACTS.glob("victoria-logs/*/victoria-logs"))
     reply = (folder / "output.txt").open("wb")

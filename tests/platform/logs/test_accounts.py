@@ -1,7 +1,6 @@
 """The accounts of the log store as the role starts it: nodes send lines and read nothing."""
 
 import base64
-import socket
 import subprocess
 import time
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from bench.control_plane import free_port
 from tests.platform.logs.shipping import ARTIFACTS, STORE
 
 READER, SHIPPER = ("avadm", "read"), ("shipper", "send")
@@ -21,9 +21,7 @@ INSERT = "/insert/jsonline?_stream_fields=host"
 def ask(tmp_path_factory):
     """Return a function that asks a real store: account, path and body to status and answer."""
     folder = tmp_path_factory.mktemp("store")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     wanted = [w for w in STORE.read_text().split() if w.startswith(("-httpAuth.", "-insertAuth."))]
     flags = []
     for word in wanted:
