@@ -61,7 +61,7 @@ def ask(tmp_path_factory):
         yield asked
     finally:
         store.terminate()
-        store.outbox.wait(30)
+        store.wait(30)
 
 
 def test_a_node_sends_lines_and_reads_none(ask):
