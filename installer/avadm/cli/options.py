@@ -145,7 +145,8 @@ def dry_run(help: str) -> Callable[[F], F]:
 
 
 def _separated(context: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+    # An empty word stays, and is refused as no check: without it nothing would be asked for, which means all.
+    return tuple(word.strip() for value in values for word in value.split(","))
 
 
 def only(name: str, help: str, former: Sequence[str] = ("--check",)) -> Callable[[F], F]:

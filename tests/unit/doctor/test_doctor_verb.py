@@ -84,6 +84,7 @@ def test_only_a_topic_or_a_check(judged):
     assert {r["id"] for r in rows} == {"gpu-uvm", "gpu-devices", "gpu-memory", "gpu-allocatable"}
     both = judged("--json", "--only", "gpu-uvm,gpu-memory")
     assert {r["id"] for r in json.loads(both[1])["checks"]} == {"gpu-uvm", "gpu-memory"}
+    assert judged("--only", ",")[0] == 2
     code, _, err = judged("--only", "gpu-uvn")
     assert code == 2
     assert "gpu-uvm" in err
