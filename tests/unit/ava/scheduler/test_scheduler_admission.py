@@ -195,7 +195,6 @@ def test_a_queue_of_a_pool_of_the_other_kind_admits_nothing(db) -> None:
     assert codes(db, run) == ["pool-kind"]
 
 
-@pytest.mark.slow
 def test_random_submits_exceed_no_queue_and_no_group() -> None:
     """10,000 of them are in tests/platform/scheduler."""
     db = open_database("sqlite://")
