@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import subprocess
 import time
 from contextlib import ExitStack
 
@@ -12,7 +11,7 @@ from tests.controls.day_two import CUT_OFF, KILLED_AT_RANDOM, KILLED_AT_STEPS, U
 from tests.lab import prometheus
 from tests.lab.day2.interruptions import cut_at, killed, moments, powered_off
 from tests.lab.day2.test_upgrade import ONE_HOME
-from tests.lab.faults.drive import avadm, healthy, reachable
+from tests.lab.faults.drive import avadm, healthy, switch_on
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
@@ -52,24 +51,13 @@ def marks(lab):
     }
 
 
-def silent(lab, node):
-    """Return whether a node does not answer; a busy machine may take longer than one asks for."""
-    try:
-        return lab.run(node, "true", timeout=60).returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
-
-
 @pytest.fixture
 def clean(lab):
     """The lab without maintenances, before and after."""
     healthy(lab)
     assert marks(lab) == NOTHING
     yield lab
-    for node in (n["name"] for n in lab.nodes):
-        if silent(lab, node):
-            avadm("lab", "power", node, "on")
-            reachable(lab, node)
+    switch_on(lab)
     listed = json.loads(avadm("maintenance", "list", "--json").stdout)["maintenances"]
     for one in listed:
         avadm("maintenance", "end", one["name"], "--yes", timeout=1500)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.lab.faults.drive import AVADM, avadm, healthy, reachable, start
+from tests.lab.faults.drive import AVADM, avadm, healthy, reachable, start, switch_on
 from tests.lab.faults.work import Work
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
@@ -75,10 +75,7 @@ def clean(lab):
     healthy(lab)
     assert marks(lab) == NOTHING
     yield lab
-    for node in (n["name"] for n in lab.nodes):
-        if lab.run(node, "true", timeout=20).returncode:
-            avadm("lab", "power", node, "on")
-            reachable(lab, node)
+    switch_on(lab)
     if json.loads(avadm("status", "--json").stdout)["power"]:
         avadm("power", "up", "--yes", timeout=TIMEOUT_S)
 

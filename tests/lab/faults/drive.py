@@ -94,6 +94,14 @@ def healthy(lab, limit=400):
     return time.monotonic() - begun
 
 
+def silent(lab, node):
+    """Return whether a node does not answer; a busy machine may take longer than one asks for."""
+    try:
+        return lab.run(node, "true", timeout=60).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
 def reachable(lab, node, limit=180):
     """Wait until a node takes commands again."""
     until = time.monotonic() + limit
@@ -105,6 +113,14 @@ def reachable(lab, node, limit=180):
             pass
         assert time.monotonic() < until, f"{node} does not come back"
         time.sleep(1)
+
+
+def switch_on(lab):
+    """Give power to nodes that do not answer, and wait for them."""
+    for node in (n["name"] for n in lab.nodes):
+        if silent(lab, node):
+            avadm("lab", "power", node, "on")
+            reachable(lab, node)
 
 
 def fixed(lab):
