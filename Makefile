@@ -62,7 +62,7 @@ test-platform: generated ## The platform's parts against a real PostgreSQL and a
 	@scripts/test-platform
 
 test-platform-slow: generated ## Planted faults on the platform's parts.
-	@scripts/test-platform "platform and slow"
+	@scripts/test-platform slow
 
 test-core: generated ## Bring up the lab, install, look whether a second run changes nothing, one pass over each component.
 	@scripts/test-lab core

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "distributions/ava-client"
 ACCEPTANCE = ROOT / "distributions/avadm-acceptance"

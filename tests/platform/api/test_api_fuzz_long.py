@@ -10,7 +10,7 @@ import pytest
 from tests.unit.ava.api.site import Site
 from tests.unit.ava.api.test_api_fuzz import OPERATIONS, try_operation
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,6 @@ from ava.db.database import migrate
 from bench.control_plane import free_port
 from tests.platform.postgres import PASSWORD, Server
 
-pytestmark = pytest.mark.platform
 WORD = "correct horse battery"
 SPEC = {"image": "registry.local/torch:2", "command": ["python", "train.py"]}
 

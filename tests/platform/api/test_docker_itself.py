@@ -14,7 +14,6 @@ import pytest
 
 from tests.platform.registry_env import town_in
 
-pytestmark = pytest.mark.platform
 KIB = 2**10
 
 

@@ -4,8 +4,6 @@ import pytest
 
 from bench import ava_growth
 
-pytestmark = pytest.mark.platform
-
 
 def test_a_small_room_is_measured_without_a_failed_request():
     found = ava_growth.measure(10, rate=5, seconds=1)

@@ -13,7 +13,6 @@ from ava.services.auth.ldap import LdapDirectory
 from ava.services.config import Ldap, LdapSearch
 from tests.platform.slapd import BASE, WORD, Slapd
 
-pytestmark = pytest.mark.platform
 DN = f"uid={{name}},ou=people,{BASE}"
 
 

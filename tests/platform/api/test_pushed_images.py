@@ -24,7 +24,6 @@ from tests.platform.registry_env import REALM, SERVICE, Town, town_in
 from tests.unit.ava.api.site import codes, problems
 from tests.unit.fakes.roles import ROLES
 
-pytestmark = pytest.mark.platform
 LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 KIB = 2**10
 LIMIT = 100 * KIB

@@ -22,8 +22,6 @@ from tests.docker_client import MANIFEST, Docker
 from tests.platform.registry_env import REALM, SERVICE, Town, town_in
 from tests.unit.ava.api.site import codes
 
-pytestmark = pytest.mark.platform
-
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:

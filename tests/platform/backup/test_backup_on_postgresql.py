@@ -8,8 +8,6 @@ import pytest
 from avadm_node.agents.database import backup, look, restore, verify
 from avadm_node.agents.database.place import BackupError
 
-pytestmark = pytest.mark.platform
-
 
 def verified(rig):
     """Return what a standby's verification finds."""

@@ -17,7 +17,7 @@ from tests.platform.hdfs import Hdfs
 from tests.unit.ava import migrated_database
 from tests.unit.ava.operator.fake_cluster import furnish, now
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 SIZE = 3 * 2**20 + 17
 
 

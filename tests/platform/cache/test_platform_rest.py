@@ -15,7 +15,6 @@ from tests.platform.cache_services import PROXY, SERVICE, STORAGE, SYSTEM, measu
 from tests.unit.ava import migrated_database
 from tests.unit.ava.operator.fake_cluster import furnish, now
 
-pytestmark = pytest.mark.platform
 MIB = 2**20
 SECRET = b"a tenant must not read this\n"
 LOGS = "/api/v1/master/webui_logs"

@@ -8,8 +8,6 @@ import time
 from datetime import UTC, datetime
 from math import inf
 
-import pytest
-
 from ava.db.database import open_database
 from ava.domain.model import Outcome, Quota
 from ava.domain.problems import ApiError
@@ -17,7 +15,6 @@ from ava.domain.resources import Resources
 from tests.platform.history import History, disagreements, overruns
 from tests.unit.ava.db.world import NOW, SPEC, World
 
-pytestmark = pytest.mark.platform
 THREADS = 8
 SECONDS = 300
 """At most; it ends when enough was tried, however busy the machine is."""

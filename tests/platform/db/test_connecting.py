@@ -9,8 +9,6 @@ from ava.db.database import migrate, open_database
 from tests.platform.postgres import PASSWORD
 from tests.unit.ava.db.world import NOW, code, refused
 
-pytestmark = pytest.mark.platform
-
 
 @pytest.fixture
 def loopback(server, database):

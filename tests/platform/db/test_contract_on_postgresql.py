@@ -1,8 +1,6 @@
 """The database's contract, as it is held on SQLite, on PostgreSQL."""
 # ruff: noqa: F403
 
-import pytest
-
 from tests.unit.ava.db.test_db_audit import *
 from tests.unit.ava.db.test_db_bad_input import *
 from tests.unit.ava.db.test_db_charges import *
@@ -21,5 +19,3 @@ from tests.unit.ava.db.test_db_races import *
 from tests.unit.ava.db.test_db_runs import *
 from tests.unit.ava.db.test_db_secrets import *
 from tests.unit.ava.db.test_db_users import *
-
-pytestmark = pytest.mark.platform

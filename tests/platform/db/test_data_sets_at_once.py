@@ -3,7 +3,6 @@
 import contextlib
 import threading
 
-import pytest
 from sqlalchemy import select
 
 from ava.db.database import open_database
@@ -12,7 +11,6 @@ from ava.domain.model import Kind, Outcome, Phase
 from ava.domain.problems import ApiError
 from tests.unit.ava.db.world import NOW, ONE, SPEC, World
 
-pytestmark = pytest.mark.platform
 ROUNDS, THREADS = 15, 6
 GIB = 2**30
 

@@ -10,8 +10,6 @@ from avadm_node.probes.ava import database as module
 from avadm_node.probes.health.system import Failed
 from tests.unit.ava.db.world import World
 
-pytestmark = pytest.mark.platform
-
 
 @pytest.fixture
 def folder(tmp_path):

@@ -8,7 +8,6 @@ from ava.domain.model import Quota
 from ava.domain.resources import Resources
 from tests.platform.history import History, Operation, disagreements, overruns
 
-pytestmark = pytest.mark.platform
 ONE = Resources(1, 0, 0)
 LIMITS = {"group vision": Quota(1, None, None)}
 

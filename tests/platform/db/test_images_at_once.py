@@ -3,13 +3,10 @@
 import threading
 import time
 
-import pytest
-
 from ava.db.database import open_database
 from ava.domain.model import Kind
 from tests.unit.ava.db.world import NOW, SPEC, World
 
-pytestmark = pytest.mark.platform
 ROUNDS, IMAGE = 60, "users/ann/torch"
 UNTIL = NOW.replace(year=NOW.year + 1)
 

@@ -28,7 +28,7 @@ from ava.services.workbenches import tickets
 from tests.platform.db.old_site import people
 from tests.unit.ava.db.world import NOW, SPEC, World
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 USERS, EACH, TIMES = 1000, 2, 300
 MOST = 25.0
 """Milliseconds of an answer's 99th percentile on a machine that is not busy; the test takes four times that for a fault."""

@@ -11,7 +11,6 @@ from ava.db.database import open_database
 from ava.domain.problems import ApiError
 from tests.unit.ava.db.world import NOW
 
-pytestmark = pytest.mark.platform
 SHORT = quote("-c idle_in_transaction_session_timeout=500 -c timezone=UTC")
 
 

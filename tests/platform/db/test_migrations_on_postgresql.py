@@ -8,7 +8,6 @@ from ava.db.database import migrate, open_database
 from ava.db.tables import metadata
 from tests.unit.ava.db.test_db_migrations import *
 
-pytestmark = pytest.mark.platform
 CATALOGUE = {
     "columns": "SELECT table_name, column_name, data_type, collation_name, character_maximum_length, is_nullable,"
     " regexp_replace(column_default, '^nextval.*', 'serial') FROM information_schema.columns"

@@ -9,8 +9,6 @@ from ava.domain.model import Phase
 from ava.domain.problems import ApiError
 from tests.unit.ava.db.test_db_offboarding import CHANGES, snapshot, three_runs  # noqa: F401
 
-pytestmark = pytest.mark.platform
-
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_cut_connection_leaves_nothing_half_done(world, server, database, three_runs, change, monkeypatch):  # noqa: F811

@@ -12,8 +12,6 @@ from tests.platform.db.test_concurrency import check, work
 from tests.platform.postgres import Server
 from tests.unit.ava.db.world import World
 
-pytestmark = pytest.mark.platform
-
 
 @pytest.fixture(scope="module")
 def mortal():

@@ -2,14 +2,11 @@
 
 import threading
 
-import pytest
-
 from ava.db.database import open_database
 from ava.domain.model import Phase, Pool
 from ava.domain.problems import ApiError
 from tests.unit.ava.db.world import NOW, World
 
-pytestmark = pytest.mark.platform
 ROUNDS, THREADS = 20, 4
 
 

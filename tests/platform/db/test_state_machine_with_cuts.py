@@ -9,8 +9,6 @@ from tests.unit.ava.db.crashes import Crasher
 from tests.unit.ava.db.state_machine import DatabaseMachine
 from tests.unit.ava.db.test_db_state_machine import machine
 
-pytestmark = pytest.mark.platform
-
 
 @pytest.mark.slow
 def test_ten_thousand_operations_with_crashes(tmp_path):

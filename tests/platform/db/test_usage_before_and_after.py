@@ -20,7 +20,6 @@ def ids():
     return (f"x{number:012d}" for number in itertools.count())
 
 
-pytestmark = pytest.mark.platform
 WINDOWS = [(0, 10**7), (3_600, 90_000), (86_400, 86_401), (500_000, 900_000)]
 """Seconds after NOW: all of it, parts of runs, one second, a stretch in the middle."""
 # What the releases until 0015 answered: amount times the part of each charge within the window, by user and group.

@@ -3,10 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
-pytestmark = pytest.mark.platform
-
 
 def test_the_first_alone_is_reported_that_it_is_the_first(db):
     until = datetime.now(UTC) + timedelta(days=1)

@@ -17,7 +17,6 @@ from tests.unit.ava import migrated_database
 from tests.unit.ava.operator.fake_cluster import furnish, now, operating, settings, start
 from tests.unit.site.test_render_ava import objects
 
-pytestmark = pytest.mark.platform
 SYSTEM = "ava-system"
 RBAC = "rbac.authorization.k8s.io/v1"
 POLICIES = Kind("extensions/v1beta1", "PodSecurityPolicy", "podsecuritypolicies", False)

@@ -24,7 +24,6 @@ from bench.control_plane import free_port
 from tests.platform.packages import environment, unpacked
 from tests.unit.site.test_render_ava import ava, objects
 
-pytestmark = pytest.mark.platform
 JUMP = Path(__file__).parents[3] / "ava/gateway/ssh"
 UID = 64100
 SHORT = """

@@ -13,7 +13,6 @@ from bench.control_plane import free_port
 from tests.unit.fakes.roles import given, template
 from tests.unit.site.test_own_certificate import HOST, made
 
-pytestmark = pytest.mark.platform
 PROGRAMS = Path.home() / ".cache/avadm/artifacts/traefik"
 
 

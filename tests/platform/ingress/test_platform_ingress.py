@@ -19,7 +19,6 @@ from tests.unit.ava.api.site import SPEC
 from tests.unit.ava.served import Served
 from tests.unit.fakes.roles import given, template
 
-pytestmark = pytest.mark.platform
 PROGRAMS = Path.home() / ".cache/avadm/artifacts/traefik"
 DOMAIN = "services.test"
 

@@ -13,7 +13,6 @@ from tests.unit.site import test_render_ava as role
 
 from avadm_kube_objects import Objects  # isort: skip - found once `running` is imported
 
-pytestmark = pytest.mark.platform
 
 FORMER, LATER = "0.1.0-" + "f" * 12, "0.1.0-" + "e" * 12
 SPACE = "ava-system"

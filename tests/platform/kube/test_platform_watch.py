@@ -12,7 +12,6 @@ from ava.kube.informer import Informer
 from ava.kube.resources import CONFIG_MAPS, DEFINITIONS, Kind
 from ava.kube.watch import watch
 
-pytestmark = pytest.mark.platform
 THINGS = Kind("test.ava.io/v1", "Thing", "things")
 
 

@@ -23,7 +23,7 @@ from tests.platform.hollow import Hollow
 from tests.platform.operator.test_platform_operator import SPACE
 from tests.unit.ava.operator.fake_cluster import now, operating, settings
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 SILENT = 6.0
 """Seconds after which a cluster counts as away here (in a room 45 to 60)."""
 

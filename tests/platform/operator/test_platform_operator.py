@@ -3,15 +3,12 @@
 import asyncio
 import base64
 
-import pytest
-
 from ava.domain.model import Outcome
 from ava.kube.client import Client
 from ava.kube.resources import CONFIG_MAPS, NETWORK_POLICIES, PODS, SECRETS, SERVICES
 from tests.platform.hollow import Hollow
 from tests.unit.ava.operator.fake_cluster import operating, start
 
-pytestmark = pytest.mark.platform
 KINDS = (PODS, SERVICES, CONFIG_MAPS, SECRETS, NETWORK_POLICIES)
 SPACE = "ava-vision"
 

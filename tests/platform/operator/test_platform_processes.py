@@ -18,8 +18,6 @@ from tests.platform.apiserver import free_port
 from tests.platform.hollow import Hollow
 from tests.unit.ava.operator.fake_cluster import furnish, start
 
-pytestmark = pytest.mark.platform
-
 
 def write_settings(folder, apiserver, url, port):
     settings = {"database": {"url": url}, "kubeconfig": str(apiserver.kubeconfig), "port": port}

@@ -24,7 +24,6 @@ from tests.platform.operator.test_platform_operator import SPACE, until
 from tests.unit.ava.operator.fake_cluster import now, operating, start
 from tests.unit.site.test_render_ava import objects
 
-pytestmark = pytest.mark.platform
 RBAC = "rbac.authorization.k8s.io/v1"
 CLUSTER = {
     "ClusterRole": Kind(RBAC, "ClusterRole", "clusterroles", False),

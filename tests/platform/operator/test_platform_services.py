@@ -13,7 +13,6 @@ from tests.platform.operator.test_platform_operator import SPACE, until
 from tests.unit.ava.operator.fake_cluster import now, operating, start
 from tests.unit.ava.operator.test_operator_model_services import config, document, serve
 
-pytestmark = pytest.mark.platform
 MANY = 100
 EACH = Resources(0, 1000, 2**30)
 

@@ -13,7 +13,6 @@ import pytest
 from ava.domain import labels
 from bench import hollow
 
-pytestmark = pytest.mark.platform
 NODES = 24
 GPUS = 8
 LARGEST = 8

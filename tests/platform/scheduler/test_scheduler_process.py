@@ -8,8 +8,6 @@ import signal
 import urllib.request
 from datetime import UTC, datetime
 
-import pytest
-
 from ava.domain import labels
 from ava.domain.model import Kind, Quota, UserState
 from ava.domain.placement.capacity import rooms
@@ -18,7 +16,6 @@ from ava.domain.resources import Resources
 from ava.domain.spec import Amount, Role, Spec
 from bench import hollow
 
-pytestmark = pytest.mark.platform
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 
 

@@ -7,8 +7,6 @@ import pytest
 from ava.db.database import open_database
 from tests.unit.ava.scheduler.databases import Random
 
-pytestmark = pytest.mark.platform
-
 
 @pytest.mark.slow
 def test_no_queue_is_exceeded_in_10000_random_submits() -> None:

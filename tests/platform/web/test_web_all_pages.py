@@ -16,7 +16,7 @@ from tests.platform.web.conftest import Town, unfit
 from tests.platform.web.states import STATES
 from tests.unit.ava.web.rows import ANONYMOUS, by_person
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 WIDE = """width => document.documentElement.scrollWidth <= width ? []
     : [...document.querySelectorAll("main *, header *")]
     .filter(e => e.getBoundingClientRect().right > width && !e.closest(".scroll, pre, .log"))

@@ -13,7 +13,6 @@ from ava.services.logs.interface import LogLine
 from tests.platform.web.conftest import Town, unfit
 from tests.unit.ava.api.site import WORD
 
-pytestmark = pytest.mark.platform
 EVIL = '<img src=x onerror="document.title=1">\x1b[31mred\x1b[0m'
 
 

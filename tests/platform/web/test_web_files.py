@@ -8,12 +8,10 @@ import shutil
 import signal
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.platform.web.conftest import PATIENCE, Town, apart, enter, unfit
 
-pytestmark = pytest.mark.platform
 EVIL = '<img src=x onerror="document.title=1">'
 MIB = 2**20
 KEPT = 6000

@@ -16,7 +16,7 @@ from tests.platform.web.conftest import apart
 from tests.unit.ava.api.site import NOW, Site, _hashed, person
 from tests.unit.ava.web.browser import Browser, web_site
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 RUNS = 100_000
 PAGES = ("/", "/runs", "/runs?phase=finished", "/trainings", "/usage", "/nodes")
 ADMINS = ("/", "/runs?all=1", "/admin/users", "/admin/groups", "/usage")

@@ -11,7 +11,7 @@ from ava.domain.model import Outcome
 from tests.platform.web.conftest import Town
 from tests.platform.web.test_web_requirements import Reader
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow, pytest.mark.parametrize("language", ["en", "zh"])]
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("language", ["en", "zh"])]
 
 
 def test_a_service_is_made_updated_scaled_and_stopped(town: Town, language: str) -> None:

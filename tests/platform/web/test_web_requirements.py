@@ -20,7 +20,7 @@ from ava.web.i18n import Translator
 from tests.platform.web.conftest import Town, apart
 from tests.unit.ava.web.sample_site import KEY
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow, pytest.mark.parametrize("language", ["en", "zh"])]
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("language", ["en", "zh"])]
 
 
 class Reader:

@@ -12,7 +12,7 @@ from tests.platform.web.conftest import Town, unfit
 from tests.unit.ava.web.sample_site import NO_SNAPSHOT
 
 LANGUAGES = ["en", pytest.param("zh", marks=pytest.mark.slow)]
-pytestmark = [pytest.mark.platform, pytest.mark.parametrize("language", LANGUAGES)]
+pytestmark = pytest.mark.parametrize("language", LANGUAGES)
 GIVEN = {
     "cache": {"path": ("/s3", "s3/faces")},
     "rbd": {"image": ("--pool", "faces"), "snapshot": ("pvc-1", "v1")},
