@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import time
 
 from .signals import takes_term
 from .system import LONG_LINE, call, must, slurp
@@ -27,9 +28,16 @@ def calico_pool(_):
 
 
 def calico(_):
-    """Whether felix and bird of this node are ready, in the words of Calico's own probe."""
+    """Whether felix and bird of this node are ready, in the words of Calico's own probe.
+
+    Calico waits two seconds for an answer of bird: on a busy node one that comes late is waited for again.
+    """
     argv = ["docker", "exec", "calico-node", "calico-node", "-felix-ready", "-bird-ready"]
-    code, out, err = call(argv, 25)
+    for pause in (1, 3, 0):
+        code, out, err = call(argv, 25)
+        if code == 0 or "i/o timeout" not in out + err:
+            break
+        time.sleep(pause)
     return {"ready": code == 0, "said": (out + err).strip()[-LONG_LINE:]}
 
 

@@ -182,6 +182,24 @@ def test_pools_and_blocks_of_addresses_and_tunnels(script, monkeypatch):
     assert found["blocks"] == {"10.244.1.0/26": [64, 8], "10.244.2.0/26": [64, 6]}
 
 
+@pytest.mark.parametrize(
+    ("answers", "ready", "asked"),
+    [
+        (["BIRD: i/o timeout", ""], True, 2),
+        (["BIRD: i/o timeout"] * 4, False, 3),
+        (["BGP not established with 10.0.0.2", ""], False, 1),
+    ],
+)
+def test_a_late_answer_of_bird_is_waited_for_and_no_other(script, monkeypatch, answers, ready, asked):
+    left = list(answers)
+    monkeypatch.setitem(
+        script, "call", lambda *_: (0, "", "") if not (words := left.pop(0)) else (1, "", words)
+    )
+    monkeypatch.setattr(script["time"], "sleep", lambda _: None)
+    assert script["calico"]({}) == {"ready": ready, "said": answers[asked - 1]}
+    assert len(answers) - len(left) == asked
+
+
 def test_haproxys_timeouts_in_seconds(script, monkeypatch):
     text = "defaults\n  timeout connect 5s\n  timeout client 4h\n timeout server 60000\n"
     monkeypatch.setitem(script, "slurp", lambda path: text)
