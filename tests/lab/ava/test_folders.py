@@ -139,7 +139,6 @@ def test_a_data_set_is_sent_shared_read_and_written_by_one(day, admin, tmp_path)
         day.user.data_set(one.id)
 
 
-@pytest.mark.core("cephfs")
 def test_each_node_has_one_client_of_cephfs_however_many_pods_mount_it(day, lab):
     runs = [day.start(f"mounts{i}", "import time; time.sleep(5)", roles=[{"each": SMALL}]) for i in range(3)]
     for run in runs:

@@ -63,7 +63,6 @@ def test_what_waits_says_why_and_runs_once_there_is_room(day):
     assert day.until(second, *ENDED).outcome == "succeeded"
 
 
-@pytest.mark.core("trainings")
 def test_a_training_reaches_nothing_of_the_hosts(day, lab):
     """etcd, API server, kubelet, PostgreSQL, registry, monitors, log store, ssh; and DNS, which it may ask, as the control."""
     doors = [(lab.names("master")[0], port) for port in (2379, 6443, 22)]
@@ -83,7 +82,6 @@ def test_a_training_reaches_nothing_of_the_hosts(day, lab):
     assert reply == [*(f"{a} {port} closed" for a, port in addresses), "dns True", "token False"]
 
 
-@pytest.mark.core("trainings")
 def test_what_was_used_is_reported_by_group(day):
     run = day.start("used", "import time; time.sleep(2)", roles=[{"each": {**SMALL, "gpu": 1}}])
     day.until(run, *ENDED)

@@ -62,7 +62,6 @@ def test_a_snapshot_is_whole_and_can_be_restored(lab):
         lab.sh(node, f"rm -rf {folder}")
 
 
-@pytest.mark.core("etcd")
 def test_a_snapshot_lies_in_the_object_store_too(lab, copied):
     name = taken(lab, copied)
     kept = lab.host(copied).file(STORE)

@@ -69,7 +69,6 @@ def test_each_alert_is_in_every_alertmanager_exactly_once(replicas, routers):
         assert "replica" not in watchdogs[0]["labels"]
 
 
-@pytest.mark.core("monitoring")
 def test_no_one_without_a_certificate_silences_an_alert(lab):
     """Not over HTTPS, not in the clear, not with a certificate of Kubernetes' authority, and not as a member of the mesh."""
     names = lab.names("alertmanager")
@@ -96,7 +95,6 @@ def test_no_one_but_prometheus_reads_a_node_s_metrics(lab):
     refused(lab, dict.fromkeys(("stor1", *lab.names("prometheus")), 9100))
 
 
-@pytest.mark.core("monitoring")
 def test_no_one_without_a_certificate_asks_prometheus(lab):
     refused(lab, dict.fromkeys(lab.names("prometheus"), 9090))
 

@@ -4,23 +4,18 @@ import socket
 import ssl
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 import yaml
 
 from bench.control_plane import free_port
+from tests.platform.built import built
 from tests.unit.fakes.roles import given, template
 from tests.unit.site.test_own_certificate import HOST, made
-
-PROGRAMS = Path.home() / ".cache/avadm/artifacts/traefik"
 
 
 @pytest.fixture
 def port(tmp_path):
-    program = next(iter(sorted(PROGRAMS.glob("*/traefik"))), None)
-    if program is None:
-        pytest.skip("traefik is not built (avadm artifacts build traefik)")
     ports = {name: free_port() for name in ("http", "https", "metrics")}
     have = given("ingress") | {f"ingress_{name}_port": number for name, number in ports.items()}
     have |= {"ingress_address": "127.0.0.1", "ingress_own_certificate": "x"}
@@ -35,7 +30,9 @@ def port(tmp_path):
     (tmp_path / "traefik.yml").write_text(yaml.safe_dump(static))
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
-            [str(program), f"--configFile={tmp_path / 'traefik.yml'}"], stdout=log, stderr=log
+            [str(built("traefik") / "traefik"), f"--configFile={tmp_path / 'traefik.yml'}"],
+            stdout=log,
+            stderr=log,
         )
     try:
         until = time.monotonic() + 30

@@ -7,7 +7,6 @@ import subprocess
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,11 +14,11 @@ import yaml
 from avadm.components.ava.variables import CALLERS
 from bench.control_plane import free_port
 from tests.http_request import ask
+from tests.platform.built import built
 from tests.unit.ava.api.site import SPEC
 from tests.unit.ava.served import Served
 from tests.unit.fakes.roles import given, template
 
-PROGRAMS = Path.home() / ".cache/avadm/artifacts/traefik"
 DOMAIN = "services.test"
 
 
@@ -63,9 +62,7 @@ class Ingress:
     """The controller with the role's files, reported of one service as an Ingress of the operator's would tell it."""
 
     def __init__(self, folder, api, echo, host):
-        program = next(iter(sorted(PROGRAMS.glob("*/traefik"))), None)
-        if program is None:
-            pytest.skip("traefik is not built (avadm artifacts build traefik)")
+        program = built("traefik") / "traefik"
         self.ports = {
             "https": free_port(),
             "callers": free_port(),

@@ -9,7 +9,8 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from avadm.components.nodes import variables as kube_nodes
-from bench.control_plane import CACHE, ETCD, free_port, ready
+from bench.control_plane import ETCD, free_port, ready
+from tests.platform.built import built
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import program, tasks, value, variables
 
@@ -77,10 +78,7 @@ class Calico:
 
 @pytest.fixture
 def calico(tmp_path):
-    built = sorted((CACHE / "artifacts/calico").glob("*/calicoctl"))
-    if reason := ready() or (
-        "" if built else "Calico is missing: build it with 'avadm artifacts build calico'"
-    ):
+    if reason := ready():
         pytest.skip(reason)
     port, peer = free_port(), free_port()
     here = f"http://127.0.0.1:{port}"
@@ -98,7 +96,7 @@ def calico(tmp_path):
             [*argv, "--listen-peer-urls", f"http://127.0.0.1:{peer}"], stdout=log, stderr=log
         )
         try:
-            one = Calico(built[-1].parent, tmp_path, port)
+            one = Calico(built("calico"), tmp_path, port)
             for _ in range(100):
                 if one.ctl(["", "get", "ippool"], None)[0] == 0:
                     break

@@ -1,17 +1,14 @@
 """What a node changes on Nodes, and what no pod asks of Calico: a real API server, the webhook of the role, our own program."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
-from avadm.artifacts import recipe
-from avadm.artifacts.golang import environment
-from avadm.artifacts.manifest import manifest
 from bench.control_plane import HYPERKUBE, ControlPlane, free_port, ready
+from tests.platform.built import built
 from tests.unit.fakes.roles import ROLES, template
 
 ADMISSION = "NamespaceLifecycle,NodeRestriction,ValidatingAdmissionWebhook"
@@ -47,27 +44,7 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    """Build avadm-admission from its recipe."""
-    artifact = manifest()["admission"]
-    path = tmp_path_factory.mktemp("admission") / "avadm-admission"
-    env = {**os.environ, **environment(recipe.load(artifact.folder).toolchain)}
-    try:
-        subprocess.run(
-            ["go", "build", "-o", str(path), "."],
-            cwd=artifact.folder,
-            env=env,
-            check=True,
-            capture_output=True,
-            timeout=300,
-        )
-    except FileNotFoundError:
-        pytest.skip("there is no Go: scripts/go")
-    return path
-
-
-@pytest.fixture(scope="module")
-def cluster(program):
+def cluster():
     if reason := ready():
         pytest.skip(reason)
     with ControlPlane(Path("/dev/shm"), admission=ADMISSION) as plane:
@@ -76,7 +53,8 @@ def cluster(program):
         authority = plane.folder / "ca.crt"
         # fmt: off
         plane.spawn("admission", [
-            str(program), "-listen", f"127.0.0.1:{port}", "-certificate", str(certificate), "-key", str(key),
+            str(built("admission") / "avadm-admission"), "-listen", f"127.0.0.1:{port}",
+            "-certificate", str(certificate), "-key", str(key),
             "-pods", "10.88.0.0/16", "-api", plane.server, "-authority", str(authority),
         ])
         # fmt: on

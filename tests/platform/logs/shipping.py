@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import time
@@ -19,12 +18,12 @@ import yaml
 
 from avadm.secret_patterns import LINE_PATTERNS, PATTERNS
 from bench.control_plane import free_port
+from tests.platform.built import built
 from tests.platform.packages import environment, unpacked
 
 ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles/log_shipper"
 STORE = ROOT / "roles/log_store/templates/avadm-log-store.service.j2"
-ARTIFACTS = Path(os.environ.get("AVADM_CACHE", str(Path.home() / ".cache/avadm"))) / "artifacts"
 PACKAGES = ["syslog-ng-core", "syslog-ng-mod-http"]
 POD = "r1ilp5dnq7e1m-0-worker-0"
 NAME = f"{POD}_ava-vision_main-{'0' * 64}.log"
@@ -70,7 +69,7 @@ def shipping(folder: Path) -> Iterator[Shipping]:
     (folder / "data").mkdir()
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    binary = next(ARTIFACTS.glob("victoria-logs/*/victoria-logs"))
+    binary = built("victoria-logs") / "victoria-logs"
     reply = (folder / "output.txt").open("wb")
     command = [binary, f"-httpListenAddr=127.0.0.1:{port}", f"-storageDataPath={folder / 'store'}"]
     command += ["-inmemoryDataFlushInterval=1s", *store_flags()]

@@ -10,7 +10,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from bench.control_plane import free_port
-from tests.platform.logs.shipping import ARTIFACTS, STORE
+from tests.platform.built import built
+from tests.platform.logs.shipping import STORE
 
 READER, SHIPPER = ("avadm", "read"), ("shipper", "send")
 LINE = f'{{"_time":"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}","_msg":"a line","host":"comp1"}}\n'.encode()
@@ -32,12 +33,7 @@ def ask(tmp_path_factory):
             f"{name}=file://{folder}/{account[0]}.password" if "file:" in value else f"{name}={account[0]}"
         )
     assert len(flags) == 4
-    binary = max(ARTIFACTS.glob("victoria-logs/*/victoria-logs"), key=lambda path: path.stat().st_mtime)
-    if (
-        "insertAuth"
-        not in subprocess.run([binary, "-help"], capture_output=True, text=True, check=False).stdout
-    ):
-        pytest.skip("victoria-logs of before: avadm artifacts build victoria-logs")
+    binary = built("victoria-logs") / "victoria-logs"
     command = [binary, f"-httpListenAddr=127.0.0.1:{port}", f"-storageDataPath={folder / 'data'}", *flags]
     store = subprocess.Popen(command, stderr=subprocess.DEVNULL)
 

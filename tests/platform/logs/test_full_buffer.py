@@ -40,6 +40,7 @@ def both(tmp_path):
         yield made
 
 
+@pytest.mark.slow
 def test_one_namespaces_flood_takes_no_other_namespaces_buffer(both):
     both.write([row(0, "begin")], name("ava-vision", "flood"))
     assert len(both.wait(1)) == 1

@@ -14,9 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from ava.web import assets
-from avadm import paths
-from avadm.artifacts.manifest import named
-from avadm.artifacts.store import ArtifactStore
+from tests.platform.built import built
 from tests.unit.ava.api.site import WORD
 from tests.unit.ava.files import without_ceph
 from tests.unit.ava.served_files import ServedWithFiles
@@ -41,11 +39,6 @@ PATIENCE = 30_000
 """Milliseconds that a browser is waited for: these tests run beside others."""
 expect.set_options(timeout=PATIENCE / 2)
 LANGUAGES = {"en": "en-US", "zh": "zh-CN"}
-
-
-def scripts() -> Path:
-    """Return the folder of other people's scripts, which `avadm artifacts build ava-scripts` makes."""
-    return ArtifactStore(paths.cache() / "artifacts").folder(named(("ava-scripts",))[0])
 
 
 def apart(call: Callable[..., T], *given: Any) -> T:
@@ -110,9 +103,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def town(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
-    place = scripts()
-    missing = [name for name in assets.VENDORED if not (place / name).is_file()]
-    assert not missing, f"{missing} not in {place}: avadm artifacts build ava-scripts"
+    place = built("ava-scripts")
     monkeypatch.setattr(assets, "PLACE", place)
     assets.found.cache_clear()
     without_ceph.stand_in(monkeypatch.setattr)
@@ -129,7 +120,7 @@ def town(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> 
 def unfit(page: Page) -> list[str]:
     """Return what axe finds wrong with a page (WCAG 2.1 and 2.2, A and AA; what is good practice beside), for people."""
     if not page.evaluate("typeof window.axe === 'object'"):
-        page.evaluate((scripts() / "axe.min.js").read_text(encoding="utf-8") + "; 0")
+        page.evaluate((built("ava-scripts") / "axe.min.js").read_text(encoding="utf-8") + "; 0")
     rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
     found = page.evaluate(f"axe.run(document, {json.dumps(rules)})")
     return [
