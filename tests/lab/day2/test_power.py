@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.lab.faults.drive import AVADM, avadm, healthy, reachable, start, switch_on
+from tests.lab.faults.drive import AVADM, avadm, healthy, reachable, silent, start, switch_on
 from tests.lab.faults.work import Work
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
@@ -159,12 +159,10 @@ def test_poweroff_switches_the_machines_off(clean):
     until = time.monotonic() + 240
     left = {n["name"] for n in lab.nodes}
     while left and time.monotonic() < until:
-        left = {name for name in left if lab.run(name, "true", timeout=20).returncode == 0}
+        left = {name for name in left if not silent(lab, name)}
         time.sleep(5)
     assert left == set()
-    for node in (n["name"] for n in lab.nodes):
-        assert avadm("lab", "power", node, "on").returncode == 0
-        reachable(lab, node)
+    switch_on(lab)
     good("power", "up", "--yes")
     serves(lab)
 
