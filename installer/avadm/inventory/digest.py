@@ -20,7 +20,7 @@ _CONNECTION = ("ansible_",)
 _MODULE = re.compile(rb"\bavadm_\w+")
 _PROBES = re.compile(rb"\bansible\.module_utils\.avadm_node\.probes\.(\w+)")
 _SECRET = re.compile(r"\bvault_\w+")
-_VARIABLE = re.compile(r"\{\{ (\w+)")
+_EXPRESSION = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 LOCKED = "locked"
 """In place of the secrets' part of a digest, where the vault cannot be opened now: without its password people may look still."""
 SEPARATORS = 2
@@ -69,6 +69,7 @@ class Digests:
         self._given = secrets
         self._code: dict[str, str] = {}
         self._named: dict[str, set[str]] = {}
+        self._others: dict[str, set[str]] = {}
         # What all hosts share is made text once and not for each host: 256 hosts have the same two hundred variables.
         self._shared: dict[str, dict[str, str]] = {}
         self._artifacts: dict[tuple[str, int], str] = {}
@@ -77,10 +78,18 @@ class Digests:
         """Return the digest of everything that this phase's work on this host depends on."""
         own = self.variables.hosts.get(host, {})
         if phase.name not in self._shared:
-            used = {k: v for k, v in self.variables.all.items() if k != "artifacts" and _concerns(k, phase)}
+            defaults = self._defaults(phase)
+            wanted = self._others[phase.name] = _of_others(defaults, phase)
+            every = self.variables.all
+            used = {
+                k: v for k, v in every.items() if k != "artifacts" and (k in wanted or _concerns(k, phase))
+            }
             self._shared[phase.name] = {k: self._with_named(_text(v), phase) for k, v in used.items()}
-            self._named[phase.name] = self._in_defaults(phase) | _names(self._shared[phase.name].values())
-        mine = {k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)}
+            self._named[phase.name] = _names([defaults, *self._shared[phase.name].values()])
+        wanted = self._others[phase.name]
+        mine = {
+            k: _text(v) for k, v in own.items() if k != "artifacts" and (k in wanted or _concerns(k, phase))
+        }
         others = [k for k, role in phase.of_some.items() if role not in self._roles.get(host, ())]
         texts = {k: v for k, v in self._shared[phase.name].items() if k not in others} | mine
         report = _text({name: texts.pop(name, "") for name in phase.peer_inputs}) if phase.peer_inputs else ""
@@ -94,7 +103,7 @@ class Digests:
     def _with_named(self, text: str, phase: Phase) -> str:
         """Return the text of a value, with the other roles' variables that it names: names of nodes are those of `base_hosts`."""
         every = self.variables.all
-        named = {n for n in _VARIABLE.findall(text) if n in every and not _concerns(n, phase)}
+        named = {n for n in _of_others(text, phase) if n in every}
         return text + "".join(_text(every[name]) for name in sorted(named))
 
     def _of_secrets(self, names: Collection[str]) -> str:
@@ -114,11 +123,11 @@ class Digests:
             n: hmac.new(key, f"{n}\0{v}".encode(), hashlib.sha256).hexdigest() for n, v in held.items() if key
         }
 
-    def _in_defaults(self, phase: Phase) -> set[str]:
-        """Return the secrets that the defaults of a phase's roles, and of those that they import, name."""
+    def _defaults(self, phase: Phase) -> str:
+        """Return the defaults of a phase's roles, and of those that they import."""
         roles = (*phase.roles, *phase.borrows)
         files = [f for r in roles for f in _files(self._home / "roles" / r / "defaults")]
-        return _names(f.read_text(encoding="utf-8") for f in files)
+        return "\n".join(f.read_text(encoding="utf-8") for f in files)
 
     def _checksums(self, artifacts: dict[str, Any], phase: Phase) -> str:
         """Return the checksums of what a phase installs as text; "" for none."""
@@ -158,6 +167,12 @@ class Digests:
             *sorted(found),
             *(f for name in sorted(shared) for f in _files(self._home / "avadm_node/probes" / name)),
         ]
+
+
+def _of_others(text: str, phase: Phase) -> set[str]:
+    """Return the variables of other phases' roles that expressions of a text name."""
+    words = {w for e in _EXPRESSION.findall(text) for w in re.findall(r"\w+", e)}
+    return {w for w in words if _owner(w) is not None and not _concerns(w, phase)}
 
 
 def _names(texts: Iterable[str]) -> set[str]:

@@ -105,6 +105,22 @@ def test_names_of_nodes_are_an_input_of_dns_that_another_role_s_variable_holds(h
     assert digest(home, one, CEPH, "d") == digest(home, two, CEPH, "d")
 
 
+def test_a_variable_of_another_phase_is_an_input_of_the_one_whose_defaults_name_it(home: Path) -> None:
+    defaults = home / "roles/ceph_osd/defaults"
+    defaults.mkdir()
+    (defaults / "main.yml").write_text(
+        'ceph_osd_steered: "{{ not ceph_osd_x and not chrony_serve }}"\n# chrony_other\n'
+    )
+    one, two = (Variables({"chrony_serve": serves, "chrony_other": serves}) for serves in (False, True))
+    assert digest(home, one, CEPH) != digest(home, two, CEPH)
+    assert digest(home, one, MONITORING) == digest(home, two, MONITORING)
+    other = Variables({"chrony_other": True, "chrony_serve": False})
+    assert digest(home, one, CEPH) == digest(home, other, CEPH)
+    # A node's own value counts for that node.
+    own = Variables({"chrony_serve": False}, {"a": {"chrony_serve": True}})
+    assert digest(home, own, CEPH, "a") != digest(home, own, CEPH, "b")
+
+
 def test_a_digest_changes_when_a_file_moves_to_another_folder(home: Path) -> None:
     before = digest(home, Variables())
     (home / "roles/ceph_osd/handlers").mkdir()
