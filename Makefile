@@ -42,7 +42,8 @@ demo-storage: generated ## The same without Kubernetes: six nodes, nothing to bu
 lab-down: generated ## Remove the lab and all that it made; caches stay.
 	@$(BIN)/avadm lab down --engine
 
-test: lint unit test-platform test-core ## What CI runs: lint, unit tests, the platform's parts, then a lab with everything and one pass over each component.
+test: generated ## What CI runs: unit tests, the platform's parts, then a lab with everything and one pass over each component; lint beside them.
+	@scripts/test
 
 test-full: generated ## All there is, for hours and unattended; a stage that passed for this tree is not repeated (takes the lab down).
 	@scripts/test-full $(STAGES)
