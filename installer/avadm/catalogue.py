@@ -1277,6 +1277,11 @@ CATALOGUE: dict[str, FindingType] = {
         severity=_WARNING,
     ),
     "plan-unwritable": FindingType("The plan cannot be written."),
+    "pod-range": FindingType(
+        "kube-proxy knows pods by one network, in which something else has addresses, too.",
+        "Choose a network beside network.pods, so that the smallest one that holds both is free, e.g. 10.245.0.0/16 "
+        "beside 10.244.0.0/16.",
+    ),
     "pods-local-data": FindingType(
         "These pods have data in an emptyDir, which go with them.",
         "Delete or move them. Volumes that may go are named in the pod's annotation "

@@ -129,7 +129,8 @@ class SiteFacts(_Data):
         nodes: all its nodes, also those that were not asked.
         versions: component to the version prefix that the profile wants.
         addresses: virtual address to the role whose nodes hold it together.
-        pods: network of pods.
+        pods: network of pods; "" where it is not known.
+        more_pods: further ones.
         tunnels: network of the nodes' tunnel addresses; "" where no packets are wrapped.
         mount: where clients mount cephfs; "" for none.
         disk_percent: free space in percent below which kubelet evicts pods.
@@ -145,6 +146,7 @@ class SiteFacts(_Data):
     versions: dict[str, str] = {}
     addresses: dict[str, str] = {}
     pods: str = ""
+    more_pods: tuple[str, ...] = ()
     tunnels: str = ""
     mount: str = ""
     disk_percent: float = 10.0
@@ -153,6 +155,11 @@ class SiteFacts(_Data):
     waivers: tuple[SiteWaiver, ...] = ()
     component_profiles: dict[str, str] = {}
     backfill: dict[str, Any] = {}
+
+    @property
+    def pod_networks(self) -> list[str]:
+        """All networks of pods."""
+        return list(filter(None, [self.pods, *self.more_pods]))
 
     def with_role(self, *roles: str) -> tuple[SiteNode, ...]:
         """Return the nodes that have one of these roles."""

@@ -382,7 +382,7 @@ def print_site(site_file: SiteFile) -> None:
     for name, value in (
         ("management", net.management),
         ("storage", net.storage or f"{net.management} (management)"),
-        ("pods", net.pods),
+        ("pods", ", ".join(map(str, net.pod_networks))),
         ("services", net.services),
         ("vpc", ", ".join(map(str, net.vpc)) or "-"),
         ("vswitches", ", ".join(map(str, net.vswitches)) or "-"),

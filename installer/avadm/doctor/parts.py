@@ -62,6 +62,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
         versions=dict(site_file.profile.versions),
         addresses={str(address): virtual.duty for virtual, address in held(site)},
         pods=str(site.network.pods),
+        more_pods=tuple(map(str, site.network.more_pods)),
         tunnels=str(tunnels(site) or ""),
         mount=filesystem.mount if filesystem else "",
         disk_percent=knobs.kubernetes.eviction.disk_percent,

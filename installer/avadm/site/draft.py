@@ -68,7 +68,7 @@ class Draft:
         for key, value in single.items():
             if value is not None and self.ok("network", key):
                 yield ("network", key), value
-        for key, values in {"vpc": net.vpc, "vswitches": net.vswitches}.items():
+        for key, values in {"more_pods": net.more_pods, "vpc": net.vpc, "vswitches": net.vswitches}.items():
             if self.ok("network", key):
                 yield from ((("network", key, i), value) for i, value in enumerate(values))
 

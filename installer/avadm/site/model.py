@@ -110,6 +110,8 @@ class Network(Model):
     """Longest round trip between two nodes of the room, milliseconds."""
     pods: Subnet = IPv4Network("10.244.0.0/16")
     """Addresses of pods."""
+    more_pods: list[Subnet] = []
+    """Further addresses of pods, for when the first network gets full; see `pod_range`."""
     services: Subnet = IPv4Network("10.96.0.0/16")
     """Virtual addresses of Kubernetes services."""
     api_vip: Address | None = None
@@ -136,6 +138,19 @@ class Network(Model):
     """Networks of that cloud's virtual switches (H2); each lies inside one VPC network."""
     domain: str
     """Second-level domain of the site; nodes are NAME.DOMAIN."""
+
+    @property
+    def pod_networks(self) -> list[IPv4Network]:
+        """All networks of pods."""
+        return [self.pods, *self.more_pods]
+
+    @property
+    def pod_range(self) -> IPv4Network:
+        """The smallest network that holds all networks of pods: kube-proxy knows pods by one network."""
+        found = self.pods
+        while not all(network.subnet_of(found) for network in self.more_pods):
+            found = found.supernet()
+        return found
 
 
 class Jump(Model):

@@ -121,9 +121,12 @@ def pools(folder, **network):
     have["calico_controllers"] = True
     have = {k: value(v, **have) if "calico_pods_pool" in k else v for k, v in have.items()}
     return {
-        task["avadm_calico_pool"]["name"]: value(task["avadm_calico_pool"]["spec"], **have)
+        value(task["avadm_calico_pool"]["name"], **have, item=item): value(
+            task["avadm_calico_pool"]["spec"], **have, item=item
+        )
         for task in tasks("calico", "main", "avadm_calico_pool")
         if value("{{ " + task["when"] + " }}", **have)
+        for item in (value(task["loop"], **have) if "loop" in task else [""])
     }
 
 
@@ -152,3 +155,17 @@ def test_a_site_in_one_segment_has_one_pool_and_no_tunnels(calico, tmp_path):
     found = pools(tmp_path)
     assert list(found) == ["pods"]
     assert write(calico, found) == [[]]
+
+
+def test_a_second_network_of_pods_gives_addresses_when_the_first_has_none_left(calico, tmp_path):
+    small = {"pods": "10.244.0.0/26", "more_pods": ["10.244.0.64/26"]}
+    found = pools(tmp_path, **small)
+    assert list(found) == ["pods", "pods-10-244-0-64-26"]
+    assert write(calico, found) == [[], []]
+    given = [calico.pod("m1", number) for number in range(70)]
+    assert len(set(given)) == 70
+    inside = [
+        sum(one in ip_network(network) for one in given) for network in (small["pods"], *small["more_pods"])
+    ]
+    assert sum(inside) == 70
+    assert min(inside) > 0

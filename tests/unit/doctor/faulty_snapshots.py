@@ -66,6 +66,17 @@ def full_pool(used, blocks):
     return pool("10.244.0.0/16", used, {f"10.244.{i // 4}.{i % 4 * 64}/26": [64, 64] for i in range(blocks)})
 
 
+def with_more(first, used):
+    """Return a change that adds a small second pool with so many addresses in use."""
+
+    def change(data):
+        first(data)
+        put("mast1 calico_pool pools", **{"10.245.0.0/26": [64, used]})(data)
+        put("mast1 calico_pool blocks", **{"10.245.0.0/26": [64, used]})(data)
+
+    return change
+
+
 def held_memory(data):
     put("comp2 gpu seen", GPU_ROW * 4)(data)
     put("mast1 kubernetes counts comp2", gpus=0)(data)
@@ -244,10 +255,18 @@ CASES = (
     warn("pod-signals", "lab/p1 on comp1", "no SIGTERM", put("comp1 containers", deaf=[DEAF])),
     bad("calico-addresses", "cluster", "no pod gets", full_pool(65536, 1024)),
     warn("calico-addresses", "cluster", "63000 of 65536", full_pool(63000, 1000)),
+    bad("calico-addresses", "cluster", "no pod gets", with_more(full_pool(65536, 1024), 64)),
+    warn("calico-addresses", "cluster", "60 of 64", with_more(full_pool(65536, 1024), 60)),
     warn("calico-addresses", "cluster", "no block of their own", SMALL_POOL),
     bad("calico-addresses", "cluster", "there is no pool", put("mast1 calico_pool", pools={}, blocks={})),
     warn("calico-leaks", "cluster", "300 addresses taken, by 9 pods", LEAKED),
     bad("calico-pool", "cluster", "10.244.0.0/16", SMALL_POOL),
+    bad(
+        "calico-pool",
+        "cluster",
+        "no pool is 10.245.0.0/16",
+        lambda data: data["site"].update(more_pods=["10.245.0.0/16"]),
+    ),
     bad("calico-tunnels", "comp2", "10.244.3.1, outside", tunnels(comp1="10.250.0.2", comp2="10.244.3.1")),
     bad("calico-tunnels", "comp1", "no address", tunnels(comp1="", comp2="10.250.0.2")),
     bad("calico-tunnels", "cluster", "no pool is 10.250.0.0/30", tunnels(comp1="10.250.0.2", unwritten=True)),

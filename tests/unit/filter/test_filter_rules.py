@@ -184,6 +184,14 @@ def test_a_network_that_is_allowed_says_nothing_of_pods_within_it() -> None:
     )
 
 
+def test_addresses_of_every_network_of_pods_are_pods() -> None:
+    data = {"management": "10.0.0.0/24", "domain": "d.test", "more_pods": ["10.245.0.0/16"]}
+    text = texts(Site.model_validate({"name": "d", "network": data, "nodes": NODES}))["w1"]
+    both = "ip saddr { 10.244.0.0/16, 10.245.0.0/16 }"
+    assert f"{both} goto pods" in text
+    assert f"{both} ip daddr @nodes goto away" in text
+
+
 def test_a_reason_is_a_comment_and_nothing_else() -> None:
     knobs = {"allow": [{"port": 7001, "sources": ["all"], "why": "a\n accept }} {{ x"}]}
     data = {"management": "10.0.0.0/24", "domain": "d.test", "filter": knobs}

@@ -24,7 +24,7 @@ def render(accounts):
         "kube_addons_accounts": accounts,
         "kube_addons_dns_service": "10.96.0.10",
         "kube_addons_dns_servers": ["10.0.0.21"],
-        "kube_addons_pods": "10.88.0.0/16",
+        "kube_addons_pods": ["10.88.0.0/16", "10.92.0.0/16"],
     }
     return list(yaml.safe_load_all(template("kube_addons/templates/addons.yml.j2", **variables)))
 
@@ -153,6 +153,7 @@ def test_each_namespace_of_tenants_is_closed_to_pods_of_others(objects):
         assert lets_in(policy, "10.88.3.4", namespace)
         for other in {*policies, "default", "kube-system"} - {namespace}:
             assert not lets_in(policy, "10.88.3.4", other)
+            assert not lets_in(policy, "10.92.3.4", other)
         # A node (ingress, kubelet, the API's proxy), and a user of a service's address.
         assert lets_in(policy, "10.0.0.21", None)
         assert lets_in(policy, "192.0.2.7", None)

@@ -29,7 +29,10 @@ def test_three_dns_nodes_serve_the_cluster_and_each_answers_at_its_own_address(m
 
 
 def test_tenants_namespaces_are_reported_which_addresses_are_pods(made):
-    assert made(network={"pods": "10.44.0.0/16"}).all["kube_addons_pods"] == "10.44.0.0/16"
+    networks = {"pods": "10.44.0.0/16", "more_pods": ["10.46.0.0/16"]}
+    out = made(network=networks).all
+    assert out["kube_addons_pods"] == ["10.44.0.0/16", "10.46.0.0/16"]
+    assert out["coredns_reverse"] == ["10.96.0.0/16", "10.44.0.0/16", "10.46.0.0/16"]
 
 
 def test_pods_find_the_virtual_addresses_by_the_names_in_their_certificates(made):

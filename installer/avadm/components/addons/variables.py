@@ -34,11 +34,11 @@ def render(given: RenderContext, out: Variables) -> None:
     out.all |= {
         "kube_addons_dns_service": str(site.network.services[DNS_OFFSET]),
         "kube_addons_dns_servers": [str(n.address) for n in site.with_role("dns")],
-        "kube_addons_pods": str(site.network.pods),
+        "kube_addons_pods": [str(network) for network in site.network.pod_networks],
         "coredns_program": "{{ artifacts.coredns.files.coredns }}",
         "coredns_server": api,
         "coredns_cluster_domain": places.CLUSTER_DOMAIN,
-        "coredns_reverse": [str(site.network.services), str(site.network.pods)],
+        "coredns_reverse": [str(network) for network in (site.network.services, *site.network.pod_networks)],
         "coredns_site_domain": site.network.domain,
         "coredns_site_hosts": "\n".join(["{{ base_hosts }}", *_virtual_hosts(site)]),
         "coredns_site_wildcards": _wildcards(site),

@@ -187,7 +187,7 @@ def _code(site: Site) -> list[dict[str, Any]]:
     """
     knobs = site.components.ava
     own = [IPv4Network(a) for a in (*(n.address for n in site.nodes), *(a for _, a in held(site)))]
-    own += [site.network.pods, site.network.services, LINK_LOCAL]
+    own += [*site.network.pod_networks, site.network.services, LINK_LOCAL]
     own += [site.network.tunnels] if site.network.tunnels else []
     return [
         {

@@ -55,7 +55,7 @@ def render(given: RenderContext, out: Variables) -> None:
         "kube_apiserver_front_proxy_ca_certificate": store.trusted(Authority.FRONT_PROXY),
         "kube_apiserver_service_accounts_public_key": store.service_accounts,
         "kube_controllers_packages": profile.packages.get("kube_controllers", []),
-        "kube_controllers_pods": str(site.network.pods),
+        "kube_controllers_pods": str(site.network.pod_range),
         "kube_controllers_services": services,
         "kube_controllers_service_accounts_key": key_pem(key_variable(SERVICE_ACCOUNTS)),
     }
@@ -70,7 +70,7 @@ def render(given: RenderContext, out: Variables) -> None:
         }
     out.all |= {
         "kube_admission_program": "{{ artifacts.admission.files['avadm-admission'] }}",
-        "kube_admission_pods": str(site.network.pods),
+        "kube_admission_pods": [str(network) for network in site.network.pod_networks],
         "kube_admission_ca_certificate": authority,
         "kube_admission_hosts": _reserved(site),
         "kube_admission_platform": {"user": ava.OPERATOR, "domain": ava.services(site)}

@@ -19,18 +19,23 @@ LEAKED, LEAKED_SHARE = 16, 0.25
 
 def _exhausted(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
     pools = {p: numbers for p, numbers in data["pools"].items() if p != s.site.tunnels}
+    texts, free, blocks, most = [], 0, 0, 0
     for pool, (total, used) in sorted(pools.items()):
         own = {b: v for b, v in data["blocks"].items() if _inside(b, pool)}
         size = max((t for t, _ in own.values()), default=0)
-        most = total // size if size else 0
-        free = total - used
-        text = f"pool {pool}: {used} of {quantity(total, 'address', 'addresses')} are in use, in {len(own)} of {most} blocks"
-        if free <= 0:
-            yield bad(f"{text}: no pod gets an address", "cluster")
-        elif own and len(own) >= most and (empty := _without(s, len(own))):
-            yield warn(f"{text}: {quantity(empty, 'node')} can have no block of their own", "cluster")
-        elif free < FREE_WARN * total:
-            yield warn(text, "cluster")
+        room = total // size if size else 0
+        texts.append(
+            f"pool {pool}: {used} of {quantity(total, 'address', 'addresses')} are in use, in {len(own)} of {room} blocks"
+        )
+        # Addresses come from any pool. One without a block yet has room for them all.
+        free, blocks, most = free + total - used, blocks + len(own), most + (room or total)
+    text = "; ".join(texts)
+    if pools and free <= 0:
+        yield bad(f"{text}: no pod gets an address", "cluster")
+    elif blocks and blocks >= most and (empty := _without(s, blocks)):
+        yield warn(f"{text}: {quantity(empty, 'node')} can have no block of their own", "cluster")
+    elif free < FREE_WARN * sum(total for total, _ in pools.values()):
+        yield warn(text, "cluster")
     if not pools:
         yield bad("there is no pool: no pod gets an address", "cluster")
 
@@ -57,11 +62,12 @@ def _leaked(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
 
 
 def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
-    if s.site.pods and data["pools"] and s.site.pods not in data["pools"]:
-        yield bad(
-            f"no pool is {s.site.pods}, the site file's network of pods (there is {', '.join(sorted(data['pools']))})",
-            "cluster",
-        )
+    for network in s.site.pod_networks:
+        if data["pools"] and network not in data["pools"]:
+            there = ", ".join(sorted(data["pools"]))
+            yield bad(
+                f"no pool is {network}, a network of pods of the site file (there is {there})", "cluster"
+            )
 
 
 def _tunnels(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
@@ -139,7 +145,7 @@ CHECKS = (
     _addresses(
         "calico-addresses",
         "IP pools that are used up",
-        "Where pods really hold them, add a pool (`avadm-calicoctl apply`) outside every other network; "
+        "Where pods really hold them, add a network to network.more_pods of the site file, then `avadm apply`; "
         "where they do not, see calico-leaks.",
         _exhausted,
         "K4",

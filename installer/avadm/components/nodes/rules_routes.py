@@ -136,6 +136,17 @@ def tunnels(draft: Draft) -> Iterator[Finding]:
         )
 
 
+def pod_range(draft: Draft) -> Iterator[Finding]:
+    """kube-proxy takes what comes from one network for pods' requests: no one else has an address there."""
+    net = draft.site.network
+    if not net.more_pods or not draft.ok("network", "pods") or not draft.ok("network", "more_pods"):
+        return
+    others = [(path, n) for path, n in draft.networks() if path[1] not in ("pods", "more_pods", "services")]
+    if inside := [f"{n} ({draft.where(path)})" for path, n in others if n.overlaps(net.pod_range)]:
+        found = f"{', '.join(map(str, net.pod_networks))}: in {net.pod_range}, with {', '.join(inside)}"
+        yield draft.finding("pod-range", ("network", "more_pods"), found, "nothing else in it")
+
+
 def shared(draft: Draft) -> Iterator[Finding]:
     """Who holds a virtual address together is in its subnet: other segments do not hear of it."""
     net = draft.site.network
@@ -168,4 +179,4 @@ def subnet(site: Site, node: Node) -> IPv4Network:
     return IPv4Network((node.address, length), strict=False)
 
 
-RULES = [reflectors, peers, reached, racks, tunnels, shared]
+RULES = [reflectors, peers, reached, racks, tunnels, pod_range, shared]

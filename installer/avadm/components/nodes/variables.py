@@ -37,13 +37,13 @@ def render(given: RenderContext, out: Variables) -> None:
     if not site.with_role("master"):
         return
     knobs = site.components.kubernetes
-    pods, api = str(site.network.pods), api_url(site)
+    api = api_url(site)
     kept = limits(knobs)
     out.all |= {
         "kube_node_packages": profile.packages.get("kube_node", []),
         "kube_node_iptables": profile.features.get("iptables", ""),
         "kube_node_server": api,
-        "kube_node_pods": pods,
+        "kube_node_pods": str(site.network.pod_range),
         "kube_node_cluster_dns": str(site.network.services[DNS_OFFSET]),
         "kube_node_cluster_domain": places.CLUSTER_DOMAIN,
         "kube_node_cni_plugins": {
@@ -56,7 +56,7 @@ def render(given: RenderContext, out: Variables) -> None:
         # Unused images go before pods have to.
         "kube_node_image_gc_percent": max(10, int(95 - knobs.eviction.disk_percent)),
         "calico_etcd_servers": client_urls(site.with_role("etcd")),
-        "calico_pods": pods,
+        "calico_pods": [str(network) for network in site.network.pod_networks],
         "calico_server": api,
         "calico_mtu": (site.network.mtu or 1500) - (0 if site.network.ipip == "never" else IPIP_BYTES),
         "calico_ipip": {"never": "Never", "cross_subnet": "CrossSubnet"}[site.network.ipip],

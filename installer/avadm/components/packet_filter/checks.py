@@ -55,7 +55,9 @@ def _who(s: Snapshot, address: str) -> str:
     name = s.site.node_of(address)
     if name != address:
         return name
-    return f"a pod ({address})" if s.site.pods and ip_address(address) in ip_network(s.site.pods) else ""
+    return (
+        f"a pod ({address})" if any(ip_address(address) in ip_network(n) for n in s.site.pod_networks) else ""
+    )
 
 
 _check = partial(Check, topic="network")

@@ -30,10 +30,11 @@ def sources(draft: Draft) -> Iterator[Finding]:
                     "filter-source-syntax", path, f"{source}: {error}", "such as 10.1.2.0/24 or 10.1.2.3/32"
                 )
                 continue
-            if draft.ok("network", "pods") and network.subnet_of(net.pods):
-                yield draft.finding(
-                    "filter-source", path, f"{source}, within network.pods {net.pods}", "pods"
-                )
+            if not draft.ok("network", "pods") or not draft.ok("network", "more_pods"):
+                continue
+            for pods in filter(network.subnet_of, net.pod_networks):
+                key = "pods" if pods == net.pods else "more_pods"
+                yield draft.finding("filter-source", path, f"{source}, within network.{key} {pods}", "pods")
 
 
 def ranges(draft: Draft) -> Iterator[Finding]:

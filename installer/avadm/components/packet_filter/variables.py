@@ -196,7 +196,7 @@ def _text(site: Site, node: Node, known: AddressSets, away: str) -> str:
     parts += ["\tchain input {\n\t\ttype filter hook input priority -160;\n\t\tiif lo accept\n", COMMON]
     parts.append("\t\tudp sport 67 udp dport 68 accept\n")
     if "pods" in places:
-        parts.append(f"\t\tip saddr {site.network.pods} goto pods\n")
+        parts.append(f"\t\tip saddr {_pods(site)} goto pods\n")
     # Networks of the site file: they may hold nodes, and pods that are not meant.
     parts += [chains.body("input"), "\t\tip saddr @nodes goto nodes\n\t\tgoto outside\n\t}\n"]
     parts += [away] if pods else []
@@ -216,8 +216,14 @@ def _away(site: Site, known: AddressSets) -> str:
     return (
         f"\tchain away {{\n{COMMON}{chains.body('away')}\t\tgoto refused\n\t}}\n"
         "\tchain forward {\n\t\ttype filter hook forward priority -160;\n"
-        f"\t\tip saddr {site.network.pods} ip daddr @nodes goto away\n\t}}\n"
+        f"\t\tip saddr {_pods(site)} ip daddr @nodes goto away\n\t}}\n"
     )
+
+
+def _pods(site: Site) -> str:
+    """Return the networks of pods as nft's expressions have them."""
+    first, *more = map(str, site.network.pod_networks)
+    return f"{{ {', '.join([first, *more])} }}" if more else first
 
 
 def _match(number: int, port: Port | Allowed) -> str:

@@ -90,6 +90,7 @@ def _name(path: KeyPath) -> str:
         "management": "The management subnet",
         "storage": "The storage network",
         "pods": "The pod network",
+        "more_pods": "A further pod network",
         "services": "The service network",
         "tunnels": "The tunnel network",
         "vpc": "A VPC network",

@@ -58,7 +58,7 @@ var trustedUsers = map[string]bool{
 
 // policy is what the site says of itself.
 type policy struct {
-	pods      *net.IPNet
+	pods      []*net.IPNet
 	balancers map[string]bool
 	folders   string
 	find      find
@@ -165,6 +165,15 @@ func (p policy) status(r request) string {
 	return ""
 }
 
+func (p policy) ofPod(ip net.IP) bool {
+	for _, network := range p.pods {
+		if network.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
 func (p policy) endpoints(r request) string {
 	var now, before endpoints
 	if err := firstError(decode(r.Object, &now), decode(r.OldObject, &before)); err != nil {
@@ -176,7 +185,7 @@ func (p policy) endpoints(r request) string {
 	}
 	for _, ip := range now.all() {
 		parsed := net.ParseIP(ip)
-		if !known[ip] && (parsed == nil || !p.pods.Contains(parsed)) {
+		if !known[ip] && (parsed == nil || !p.ofPod(parsed)) {
 			return fmt.Sprintf("%s is no address of a pod (%s): endpoints elsewhere are the administrator's to give", ip, p.pods)
 		}
 	}

@@ -12,7 +12,8 @@ var tenant = user{"team-a", []string{"avadm:tenant", "system:authenticated"}}
 
 func site() policy {
 	_, pods, _ := net.ParseCIDR("10.88.0.0/16")
-	return policy{pods: pods, balancers: map[string]bool{"load-balancer": true}}
+	_, more, _ := net.ParseCIDR("10.92.0.0/16")
+	return policy{pods: []*net.IPNet{pods, more}, balancers: map[string]bool{"load-balancer": true}}
 }
 
 func TestDecisions(t *testing.T) {
@@ -48,6 +49,8 @@ func TestDecisions(t *testing.T) {
 		{user{"load-balancer", nil}, "services/", ips, plain, "externalIPs"},
 		{tenant, "services/status", held, held, ""},
 		{tenant, "endpoints/", point("10.88.3.4"), "", ""},
+		{tenant, "endpoints/", point("10.92.3.4"), "", ""},
+		{tenant, "endpoints/", point("10.90.3.4"), "", "no address of a pod"},
 		{tenant, "endpoints/", point("10.0.0.11"), "", "no address of a pod"},
 		{tenant, "endpoints/", point("127.0.0.1"), "", "no address of a pod"},
 		{tenant, "endpoints/", point("169.254.169.254"), "", "no address of a pod"},

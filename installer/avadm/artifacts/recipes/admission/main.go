@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-const version = "1.3"
+const version = "1.4"
 
 // An object of Kubernetes is at most 1 MiB in etcd; a request has two.
 const largest = 8 << 20
@@ -44,7 +44,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:10261", "address and port")
 	certificate := flag.String("certificate", "", "file with the certificate")
 	key := flag.String("key", "", "file with its private key")
-	pods := flag.String("pods", "", "network of pods, CIDR")
+	pods := flag.String("pods", "", "networks of pods, CIDR, by commas")
 	balancers := flag.String("balancers", "load-balancer", "users who give Services addresses, by commas")
 	server := flag.String("api", "", "URL of this node's API server")
 	authority := flag.String("authority", "", "file with the certificate of its authority")
@@ -58,14 +58,17 @@ func main() {
 		fmt.Println("avadm-admission", version)
 		return
 	}
-	_, network, err := net.ParseCIDR(*pods)
-	if err != nil {
-		log.Fatalf("-pods: %v", err)
-	}
 	if *server == "" || *authority == "" {
 		log.Fatal("-api and -authority: who makes volumes is held to what the API server knows of them")
 	}
-	asked := policy{pods: network, balancers: map[string]bool{}, folders: *folders, platformUser: *operator, platformDomain: *domain}
+	asked := policy{balancers: map[string]bool{}, folders: *folders, platformUser: *operator, platformDomain: *domain}
+	for _, text := range strings.Split(*pods, ",") {
+		_, network, err := net.ParseCIDR(text)
+		if err != nil {
+			log.Fatalf("-pods: %v", err)
+		}
+		asked.pods = append(asked.pods, network)
+	}
 	for _, name := range strings.Split(*hosts, ",") {
 		if name != "" {
 			asked.hosts = append(asked.hosts, strings.ToLower(name))
