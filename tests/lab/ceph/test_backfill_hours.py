@@ -2,12 +2,14 @@
 
 import json
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from avadm.components.ceph.backfill import ENTITY, backfill_caps
 from avadm_node.agents import backfill
+from tests.lab.faults.drive import avadm, edit_site
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -83,3 +85,40 @@ def test_a_value_set_by_hand_is_left_until_it_is_removed(lab, mon, run):
 def test_the_key_may_do_nothing_else(lab, mon, words):
     command = f"ceph --keyring {FOLDER}/keyring --name {ENTITY} {words} 2>&1 || true"
     assert "EACCES" in lab.sh(mon, command)
+
+
+def test_the_sites_limits_come_by_the_timer_and_go_with_the_site_files(lab):
+    """By the site file, `apply` and the timer, in the hours of now and outside them."""
+    hour = datetime.now(UTC).hour
+    hours = f"{hour:02}:00-{(hour + 2) % 24:02}:00"
+
+    def change(inside, outside):
+        limits = {
+            "limits": {"max_backfills": outside},
+            "limits_in_hours": {"max_backfills": inside},
+            "hours": hours,
+        }
+        return lambda data: data["components"].setdefault("ceph", {}).update(backfill=limits)
+
+    def applied():
+        done = avadm("apply", "ceph", timeout=900)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    usual = in_force(lab)
+    before = edit_site(lab, change(4, 2))
+    try:
+        applied()
+        until(lambda: in_force(lab) == {"4"}, 120)
+        done = avadm("doctor", "--only", "ceph-backfill-limits", "--json", timeout=300)
+        assert {row["status"] for row in json.loads(done.stdout)["checks"]} == {"ok"}, done.stdout
+        hours = f"{(hour + 3) % 24:02}:00-{(hour + 4) % 24:02}:00"
+        lab.site_path.write_text(before)
+        edit_site(lab, change(4, 2))
+        applied()
+        # Its timer fires every five minutes.
+        until(lambda: in_force(lab) == {"2"}, 360)
+    finally:
+        lab.site_path.write_text(before)
+        applied()
+    until(lambda: in_force(lab) == usual, 120)
+    assert ENTITY not in lab.sh(lab.names("mon")[0], "ceph auth ls 2>/dev/null")

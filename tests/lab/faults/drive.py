@@ -7,7 +7,10 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
+
+from ruamel.yaml import YAML
 
 from avadm import paths
 
@@ -141,6 +144,16 @@ def unchanged(lab):
     changed = {name: h["changed"] for name, h in summary["hosts"].items()}
     assert changed == dict.fromkeys(changed, 0), summary["changes"]
     return True
+
+
+def edit_site(lab, change):
+    """Change the site file's data with a function, comments kept; return its former text."""
+    before, yaml, out = lab.site_path.read_text(), YAML(), StringIO()
+    data = yaml.load(before)
+    change(data)
+    yaml.dump(data, out)
+    lab.site_path.write_text(out.getvalue())
+    return before
 
 
 def clean_end(text):

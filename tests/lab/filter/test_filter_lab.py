@@ -9,14 +9,12 @@ import subprocess
 import sys
 import time
 import uuid
-from io import StringIO
 
 import pytest
-from ruamel.yaml import YAML
 
 from avadm import paths
 from avadm.site.load import load
-from tests.lab.faults.drive import AVADM, avadm
+from tests.lab.faults.drive import AVADM, avadm, edit_site
 from tests.lab.faults.planting import planted
 from tests.lab.kubernetes.conftest import IMAGE, Kube
 from tests.lab.waiting import wait
@@ -188,12 +186,12 @@ def test_a_filter_that_cuts_off_the_controller_is_taken_back_and_reported(lab, s
 @pytest.fixture
 def one_port_more(lab):
     """The site file lets one port more in, and as before afterwards."""
-    before, yaml = lab.site_path.read_text(), YAML()
-    data, out = yaml.load(before), StringIO()
     entry = {"port": MORE, "sources": ["outside"], "why": "a test"}
-    data["network"].setdefault("filter", {}).setdefault("allow", []).append(entry)
-    yaml.dump(data, out)
-    lab.site_path.write_text(out.getvalue())
+
+    def let_in(data):
+        data["network"].setdefault("filter", {}).setdefault("allow", []).append(entry)
+
+    before = edit_site(lab, let_in)
     yield
     lab.site_path.write_text(before)
     done = avadm("apply", "filter")

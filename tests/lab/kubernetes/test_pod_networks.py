@@ -1,14 +1,12 @@
 """A second network of pods (`network.more_pods`): a day-two change by the site file and `apply`."""
 
 import json
-from io import StringIO
 from ipaddress import IPv4Address
 
 import pytest
-from ruamel.yaml import YAML
 
 from avadm.site.load import load
-from tests.lab.faults.drive import avadm, unchanged
+from tests.lab.faults.drive import avadm, edit_site, unchanged
 from tests.lab.kubernetes.test_tenants import NAME, PORT, SPACES, asks, pod
 from tests.lab.waiting import wait
 
@@ -24,11 +22,8 @@ def more(lab):
     network = load(lab.site_path).site.network
     if not network.more_pods:
         first, second = network.pods.supernet().subnets()
-        yaml, out = YAML(), StringIO()
-        data = yaml.load(lab.site_path.read_text())
-        data["network"]["more_pods"] = [str(first if second == network.pods else second)]
-        yaml.dump(data, out)
-        lab.site_path.write_text(out.getvalue())
+        other = str(first if second == network.pods else second)
+        edit_site(lab, lambda data: data["network"].update(more_pods=[other]))
         done = avadm("apply", timeout=3000)
         assert done.returncode == 0, done.stdout + done.stderr
         network = load(lab.site_path).site.network
