@@ -64,6 +64,25 @@ def test_what_cannot_be_is_refused_and_nothing_changes(lab, needs_etcd, words, c
     assert etcd_versions(lab) == {"3.4"}
 
 
+def test_an_upgrade_that_was_killed_is_given_up(lab, needs_etcd, tried):
+    row = tried(
+        "upgrade given up", "killed while etcd's snapshot is taken", "abandoned by consent; nothing is left"
+    )
+    killed(["upgrade", "etcd", "--to", NEWER, "--yes"], 1)
+    assert json.loads(avadm("status", "--json").stdout)["operations"]
+    refused = avadm("apply", "etcd", timeout=TIMEOUT_S)
+    assert "operation-half-done" in refused.stderr, refused.stdout + refused.stderr
+    refused = avadm("operation", "abandon", "--yes")
+    assert (refused.returncode, "abandon-half-way" in refused.stderr) == (2, True), refused.stderr
+    good("operation", "abandon", "--accept", "abandon-half-way", "--yes")
+    shown = json.loads(good("status", "--json"))
+    assert shown["operations"] == shown["leftovers"] == []
+    assert etcd_versions(lab) == {"3.4"}
+    assert not load(lab.site_path).site.component_profiles
+    good("apply", "etcd")
+    row.came = "abandoned; apply runs again"
+
+
 def test_etcd_is_killed_in_its_upgrade_and_continued_under_load(lab, needs_etcd, loads, recorder, tried):
     row = tried(
         "etcd upgraded", "avadm is killed at the second member", "continued; no acknowledged write lost"
