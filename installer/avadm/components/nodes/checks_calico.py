@@ -68,6 +68,9 @@ def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
             yield bad(
                 f"no pool is {network}, a network of pods of the site file (there is {there})", "cluster"
             )
+    for pool in sorted(set(data["pools"]) - {*s.site.pod_networks, s.site.tunnels} if s.site.pods else ()):
+        text = f"the pool {pool} is no network of pods of the site file: filter and policies take its pods for strangers"
+        yield bad(text, "cluster", remedy="Name it in network.more_pods, then `avadm apply`.")
 
 
 def _tunnels(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
