@@ -126,7 +126,8 @@ class DataSetsApi(Resource):
             "upload-metadata": f"filename {name}",
             "tus-resumable": "1.0.0",
         }
-        answer = self._send.send("POST", f"/files/{id}/uploads", headers=headers, again=False)
+        # Again: the folder of a new data set comes a moment later. An upload that no one goes on with is given up.
+        answer = self._send.send("POST", f"/files/{id}/uploads", headers=headers, again=True)
         return answer.headers["location"].removeprefix(PREFIX)
 
     def upload(

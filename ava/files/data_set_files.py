@@ -9,7 +9,7 @@ import hmac
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 
 from starlette.concurrency import run_in_threadpool
@@ -50,10 +50,12 @@ class DataSetFiles:
             what = Phrase("The files of {name} lie elsewhere and are read in runs alone.", name=one.name)
             raise conflict("data-set-elsewhere", what, Phrase("data set"), Phrase("Name it in a run."))
         try:
-            with (
-                self.ground.root() as root,
-                safe_fs.walk(root, [TOP[FolderKind.DATA_SET], one.id, part]) as here,
-            ):
+            with ExitStack() as opened:
+                root = opened.enter_context(self.ground.root())
+                try:
+                    here = opened.enter_context(safe_fs.walk(root, [TOP[FolderKind.DATA_SET], one.id, part]))
+                except FileNotFoundError:
+                    raise errors.not_made() from None
                 yield here
         except WrongFilesystem as error:
             raise errors.unavailable(str(error)) from error

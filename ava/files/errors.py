@@ -24,6 +24,19 @@ def unavailable(what: str) -> ApiError:
     )
 
 
+def not_made() -> ApiError:
+    """Return the refusal while the folder of a new data set has not been made."""
+    return ApiError(
+        503,
+        Problem(
+            "folder-not-made",
+            Phrase("The folder of this data set has not been made yet."),
+            "data set",
+            remedy=Phrase("Try again soon; where it lasts, an administrator sees why."),
+        ),
+    )
+
+
 def of_system(error: OSError, one: DataSet) -> ApiError:
     """Return what an error of the file system means for who asked."""
     if error.errno in (errno.EDQUOT, errno.ENOSPC):

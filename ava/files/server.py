@@ -26,6 +26,7 @@ from ava.files import paths, safe_fs
 from ava.files.config import Config
 from ava.files.data_set_files import PIECE, ChecksumDiffers, DataSetFiles
 from ava.files.filesystem import Filesystem
+from ava.files.folders import UPLOADS
 from ava.files.listing import Entry, Listing
 from ava.files.metrics import Metrics
 from ava.http import errors
@@ -175,6 +176,9 @@ def begin_upload(id: Ref, context: CurrentContext, caller: Someone, request: Req
     paths.parts(path, new=True)
     if reply.get("replace") == "0":
         _files(request).absent(one, path)
+    with _files(request).inside(one, UPLOADS):
+        # Nothing is begun where there is no place for it.
+        pass
     with record_change(
         context, caller, "data-sets.change", f"data set {one.id}", upload=path[:200], length=length
     ):

@@ -19,8 +19,8 @@ routes = APIRouter()
 PAGE = 50
 GIB = 2**30
 FILES = (
-    "data-set-in-use", "file-there", "folder-not-empty", "not-allowed", "not-found", "path-invalid", "storage-unavailable",
-    "storage-full", "too-many-requests", "too-many-uploads", "upload-busy",
+    "data-set-in-use", "file-there", "folder-not-empty", "folder-not-made", "not-allowed", "not-found", "path-invalid",
+    "storage-full", "storage-unavailable", "too-many-requests", "too-many-uploads", "upload-busy",
 )  # fmt: skip
 """Problems of files, passed to the page's scripts."""
 

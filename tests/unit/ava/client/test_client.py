@@ -169,6 +169,21 @@ def test_an_answer_of_something_else_is_named_as_such() -> None:
     assert (caught.value.status, caught.value.problems[0].code) == (502, "no-problem-document")
 
 
+def test_an_upload_waits_for_the_folder_of_a_new_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("tenacity.nap.time.sleep", waits.append)
+    problem = {
+        "problems": [{"code": "folder-not-made", "what": "It has not been made yet.", "where": "data set"}]
+    }
+    early = httpx.Response(503, json=problem, headers={"retry-after": "2"})
+    answers = [early, early, httpx.Response(201, headers={"location": "/api/v1/files/uploads/u1"})]
+    transport = httpx.MockTransport(lambda request: answers.pop(0))
+    http = httpx.Client(base_url="https://ava.test", transport=transport)
+    with Client("https://ava.test", http=http) as ava:
+        assert ava.begin_upload("f1", "x", 3) == "/files/uploads/u1"
+    assert min(waits) >= 2
+
+
 @pytest.mark.parametrize(
     "server", ["http://ava.example.org", "ftp://x", "ava.example.org", "https://u:p@x", "https://x/y"]
 )

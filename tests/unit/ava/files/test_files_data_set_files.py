@@ -310,6 +310,13 @@ def test_a_limit_that_is_reached_is_shown_and_what_has_come_stays(site, monkeypa
     assert site.offset(where) == 3
 
 
+def test_a_new_data_set_without_its_folder_yet_is_asked_for_again_and_nothing_is_begun(site):
+    (site.data.parent).rename(site.data.parent.with_name("elsewhere"))
+    for answer in (site.begin("y", 1), site.ask("GET", site.id)):
+        assert code(answer) == (503, "folder-not-made")
+    assert site.db.uploads.list_stale(datetime(2100, 1, 1, tzinfo=UTC)) == []
+
+
 def test_a_mount_that_is_away_is_shown_and_nothing_is_written(site, kind):
     where = site.upload("x", 3)
     kind[0] = "ext4"
