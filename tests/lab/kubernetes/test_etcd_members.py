@@ -5,13 +5,11 @@ import subprocess
 import sys
 import time
 import uuid
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
-from tests.lab.faults.drive import avadm
+from tests.lab.faults.drive import avadm, edit_site
 from tests.lab.kubernetes.drive import etcd_leader, healthy, unchanged
 from tests.lab.kubernetes.probe import Api, Writer
 
@@ -92,19 +90,19 @@ def test_three_members_become_one_and_three_again(lab, kube, written, tried, tmp
         f"{', '.join(leave)} leave etcd, as the site file then says, and come back",
         f"no write for less than {PAUSE_S} s at each step, nothing lost",
     )
-    before, yaml = lab.site_path.read_text(), YAML()
-    data = yaml.load(before)
-    for node in data["nodes"]:
-        if node["name"] in leave:
-            node["roles"].remove("etcd")
-    out = StringIO()
-    yaml.dump(data, out)
+    before = lab.site_path.read_text()
+
+    def without_leaving(data):
+        for node in data["nodes"]:
+            if node["name"] in leave:
+                node["roles"].remove("etcd")
+
     # A member that the site file still names would be added again: refused.
     refused = playbook(tmp_path / "inventory", "etcd-remove", leave[0])
     assert refused.returncode != 0
     assert "still has the role etcd" in refused.stdout
     try:
-        lab.site_path.write_text(out.getvalue())
+        edit_site(lab, without_leaving)
         # No one asks them any more before they leave.
         done = avadm("apply", "masters", "nodes", timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
