@@ -84,6 +84,12 @@ def test_all_components_together_are_the_other_profile():
     assert mixed("etcd", "prometheus").versions != newer.versions
 
 
+def test_nodes_get_the_same_files_in_whichever_order_components_came(site):
+    orders = (mixed(*UPGRADES), mixed(*reversed(UPGRADES)), profiles.load(NEWER))
+    texts = [files(one, site, "m") for one in orders]
+    assert texts[0] == texts[1] == texts[2]
+
+
 def test_a_component_can_go_back():
     newer, older = profiles.load(NEWER), profiles.load("lab-bookworm")
     back = newer.with_component(["prometheus"], ["prometheus"], older)

@@ -58,11 +58,12 @@ def _sources(site: Site, node: Node, profile: Profile) -> dict[str, Any]:
     return {
         # A site with sources of its own has this one among them.
         "base_apt_more_sources": (
-            list(dict.fromkeys(s.line for s in used if s.line)) if not site.packages.sources else []
+            sorted({s.line for s in used if s.line}) if not site.packages.sources else []
         ),
-        # Two sources may be of one release.
+        # Two sources may be of one release. Sorted: components come to a profile in any order, and end in the same files.
         "base_apt_pins": [
-            {"package": name, "pin": pin, "priority": rank} for pin, name, rank in dict.fromkeys(pins)
+            {"package": name, "pin": pin, "priority": rank}
+            for name, pin, rank in sorted({(name, pin, rank) for pin, name, rank in pins})
         ],
     }
 
