@@ -126,7 +126,7 @@ class DataSetsApi(Resource):
             "upload-metadata": f"filename {name}",
             "tus-resumable": "1.0.0",
         }
-        # Again: the folder of a new data set comes a moment later. An upload that no one goes on with is given up.
+        # Again: the folder of a new data set comes a moment later. An abandoned upload is removed.
         answer = self._send.send("POST", f"/files/{id}/uploads", headers=headers, again=True)
         return answer.headers["location"].removeprefix(PREFIX)
 

@@ -55,7 +55,8 @@ def test_each_component_has_a_test_that_stands_for_it_and_no_test_for_another():
 @pytest.mark.parametrize(
     ("target", "wanted"),
     [
-        ("test", "scripts/test-lab core"),
+        ("test", "scripts/test"),
+        ("test-core", "scripts/test-lab core"),
         ("test-faults", 'scripts/test-lab "lab and slow and not day2"'),
         ("test-day2", "scripts/test-lab day2"),
         ("test-lab", "scripts/test-lab"),

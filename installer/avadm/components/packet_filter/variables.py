@@ -196,7 +196,7 @@ def _text(site: Site, node: Node, known: AddressSets, away: str) -> str:
     parts += ["\tchain input {\n\t\ttype filter hook input priority -160;\n\t\tiif lo accept\n", COMMON]
     parts.append("\t\tudp sport 67 udp dport 68 accept\n")
     if "pods" in places:
-        parts.append(f"\t\tip saddr {_pods(site)} goto pods\n")
+        parts.append("\t\tip saddr " + _pods(site) + " goto pods\n")
     # Networks of the site file: they may hold nodes, and pods that are not meant.
     parts += [chains.body("input"), "\t\tip saddr @nodes goto nodes\n\t\tgoto outside\n\t}\n"]
     parts += [away] if pods else []
