@@ -5,6 +5,7 @@ import pytest
 from bench import ava_growth
 
 
+@pytest.mark.slow
 def test_a_small_room_is_measured_without_a_failed_request():
     found = ava_growth.measure(10, rate=5, seconds=1)
     assert (found["users"], found["finished_runs"], found["api_failed"]) == (10, 1000, {})

@@ -80,6 +80,7 @@ def test_a_time_that_the_archive_does_not_reach_changes_nothing(rig):
     assert rig.rows() == list(range(1, 11))
 
 
+@pytest.mark.slow
 def test_a_damaged_page_a_missing_segment_and_a_lost_table_are_found(rig, monkeypatch):
     rig.write(1, 100)
     look.look(rig.place)

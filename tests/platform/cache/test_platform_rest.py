@@ -25,6 +25,8 @@ OTHERS = {
     "the operator": f"system:serviceaccount:{SYSTEM}:operator",
 }
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):

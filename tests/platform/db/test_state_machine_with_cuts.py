@@ -18,6 +18,7 @@ def test_ten_thousand_operations_with_crashes(tmp_path):
     assert work.crashes > 1000
 
 
+@pytest.mark.slow
 def test_connections_cut_in_the_middle_bend_nothing(server, migrated):
     class OnPostgresql(DatabaseMachine):
         operations_done = cuts = 0

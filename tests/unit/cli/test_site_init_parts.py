@@ -48,7 +48,15 @@ def fill(path):
 
 
 @pytest.mark.parametrize("profile", ["debian-12", "stated"])
-@pytest.mark.parametrize("parts", COMBINED, ids=",".join)
+@pytest.mark.parametrize(
+    "parts",
+    # The fewest, one in the middle and all; the rest in `make test-full`.
+    [
+        pytest.param(p, marks=[] if i in (0, len(COMBINED) // 2, len(COMBINED) - 1) else [pytest.mark.slow])
+        for i, p in enumerate(COMBINED)
+    ],
+    ids=",".join,
+)
 @pytest.mark.parametrize("number", COUNTS)
 def test_what_is_written_lacks_only_devices(number, parts, profile, avadm, tmp_path):
     flags = (
