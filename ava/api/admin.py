@@ -90,12 +90,10 @@ def lend(db: Database, secret: str, name: str | None) -> tuple[str, str]:
         if (after := page.next) is None:
             break
     if name is not None and name not in there:
-        raise ValueError(
-            f"--name: {name} is no active administrator; wanted: {', '.join(there[:20]) or 'one'}"
-        )
+        raise ValueError(f"{name} is no active administrator; wanted: {', '.join(there[:20]) or 'one'}")
     if name is None and len(there) != 1:
         raise ValueError(
-            f"--name: wanted: one of the administrators {', '.join(there[:20]) or '(there is none)'}"
+            f"wanted: the name of one of the administrators {', '.join(there[:20]) or '(there is none)'}"
         )
     whose = name or there[0]
     id = db.secrets.create(whose, "token", digest(secret), now, until=now + LENT, label="avadm")
