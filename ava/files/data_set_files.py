@@ -76,10 +76,10 @@ class DataSetFiles:
             finally:
                 os.close(file)
 
-    def begin(self, one: DataSet, upload: Upload) -> None:
-        """Make an upload's file, empty."""
-        with self.inside(one, UPLOADS) as folder:
-            os.close(os.open(upload.id, _WRITE | os.O_CREAT, 0o600, dir_fd=folder))
+    @staticmethod
+    def begin(folder: int, upload: Upload) -> None:
+        """Make an upload's file, empty, in the folder of a data set's uploads (`inside`)."""
+        os.close(os.open(upload.id, _WRITE | os.O_CREAT, 0o600, dir_fd=folder))
 
     def offset(self, one: DataSet, upload: Upload) -> int:
         """Return how many bytes of an upload have come; all where it is in its place."""

@@ -176,14 +176,13 @@ def begin_upload(id: Ref, context: CurrentContext, caller: Someone, request: Req
     paths.parts(path, new=True)
     if reply.get("replace") == "0":
         _files(request).absent(one, path)
-    with _files(request).inside(one, UPLOADS):
-        # Nothing is begun where there is no place for it.
-        pass
-    with record_change(
+    change = record_change(
         context, caller, "data-sets.change", f"data set {one.id}", upload=path[:200], length=length
-    ):
+    )
+    # The folder first: nothing is begun where there is no place for it.
+    with _files(request).inside(one, UPLOADS) as folder, change:
         upload = context.db.uploads.create(one.id, caller.me.name, path, length, context.clock())
-        _files(request).begin(one, upload)
+        DataSetFiles.begin(folder, upload)
     return Response(None, 201, TUS | {"location": f"{PREFIX}/uploads/{upload.id}", "upload-offset": "0"})
 
 

@@ -65,7 +65,7 @@ def test_pods_of_both_networks_are_tenants_alike(lab, kube, registry, more):
         assert asks(kube, neighbour, f"{theirs}:{PORT}") == ["shut"]
         address = kube.get(f"service {NAME} -n {tenant}")["spec"]["clusterIP"] + ":80"
         assert set(asks(kube, tenant, *[address] * 8)) == {f"{NAME}-0", f"{NAME}-1"}
-        # Out of the second network: nodes take it for a pod, and its requests of a service keep their source.
+        # Out of the second network: it reaches a pod of the first, and nodes take it for a pod.
         ask = f"exec -n {tenant} {NAME}-1 -- python3 -c"
         first = ready()[tenant, f"{NAME}-0"]
         code = f'import urllib.request as u; print(u.urlopen("http://{first}:{PORT}/hostname", timeout=5).read())'

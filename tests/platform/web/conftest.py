@@ -104,6 +104,8 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture
 def town(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
     place = built("ava-scripts")
+    missing = [name for name in assets.VENDORED if not (place / name).is_file()]
+    assert not missing, f"{missing} not in {place}"
     monkeypatch.setattr(assets, "PLACE", place)
     assets.found.cache_clear()
     without_ceph.stand_in(monkeypatch.setattr)
