@@ -104,6 +104,13 @@ class Daemon(object):
             raise DaemonError("systemctl does not answer: %s" % (err or out).strip())
         return dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
 
+    @staticmethod
+    def started(unit):
+        """Return when what runs was started, seconds since 1970, from the unit's properties."""
+        # A timer has no process of its own.
+        since = (int(unit.get(p) or 0) for p in PROPERTIES[-2:])
+        return time.time() - monotonic() + next((s for s in since if s), 0) / 1e6
+
     def systemctl(self, verb):
         """Do one verb to the unit (daemon-reload takes none) and note it."""
         self.actions.append(verb)
@@ -203,9 +210,7 @@ class Daemon(object):
         if unit.get("ActiveState") not in ("active", "activating", "reloading"):
             self.systemctl("start")
             return []
-        # A timer has no process of its own.
-        since = (int(unit.get(p) or 0) for p in PROPERTIES[-2:])
-        started = time.time() - monotonic() + next((s for s in since if s), 0) / 1e6
+        started = self.started(unit)
         # Also where a run that ended half-way has restarted it without them.
         because = unread + [path for path in self.newer(restart_on, started) if path not in unread]
         if because:

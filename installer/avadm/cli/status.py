@@ -22,7 +22,7 @@ from avadm.inventory.desired import Desired
 from avadm.operations.overview import overview as read_operations
 from avadm.quantity import quantity
 from avadm.state.lock.nodes import LockNodes, LockReplies
-from avadm.state.lock.owner import named
+from avadm.state.lock.owner import dead, named
 from avadm.state.run_folder import list_runs
 
 _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "yellow", "pending": "dim"}
@@ -47,9 +47,11 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     site, note = site_file.site.name, session.note
     last = next((r for f in reversed(list_runs()) if (r := overview(f))["site"] in (site, None)), None)
     data = read_status(Desired.read(site_file, session.keyring), session.records, last)
-    data["lock"] = {"nodes": nodes.names, "holders": list(seen.holders.values()), "silent": seen.silent}
+    # The lock of a process of this machine that was killed stays on the nodes until the next command removes it.
+    holders = [one for one in seen.holders.values() if not dead(one)]
+    data["lock"] = {"nodes": nodes.names, "holders": holders, "silent": seen.silent}
     data["note"] = note
-    running = bool(data["running"] or seen.holders)
+    running = bool(data["running"] or holders)
     data |= read_operations(session.records.state, time.time(), running=running)
     if as_json:
         print_json(data)

@@ -29,7 +29,7 @@ from avadm.remote import access
 from avadm.site import edit
 from avadm.site.load import SiteFile, load
 from avadm.site.text import read_text
-from avadm_node.probes import mount_uses
+from avadm_node.probes.mounts import mount_uses
 
 VERB = "cache masters"
 ROLE = "alluxio_master"
@@ -84,7 +84,6 @@ class Masters:
         cluster: the site.
         old, new: names of the nodes.
         coming: the site file as it will be.
-        in_use: nodes whose mount of the cache is in use; it is left.
         follow: runs what the changed site file asks for.
     """
 
@@ -92,7 +91,6 @@ class Masters:
     old: tuple[str, ...]
     new: tuple[str, ...]
     coming: SiteFile
-    in_use: frozenset[str]
     follow: Follow
 
     @property
@@ -240,25 +238,20 @@ class Masters:
         )
         return Progress(f"without {', '.join(lost)}", float(len(lost))) if lost else Progress()
 
-    def remount(self, tell: Tell) -> None:
-        """Mount the cache again on clients whose mount is older than their configuration; one in use is left, and named."""
+    def remounted(self, tell: Tell) -> None:
+        """Name the clients whose mount was in use, and so was not mounted again by the phase."""
         options = self.cluster.site.components.alluxio
-        if options is None:
+        if options is None or not options.fuse:
             return
         point = shlex.quote(options.mount_point)
-        old = (
-            f'[ "$(stat -c %Y /etc/alluxio/alluxio-site.properties)" -ge '
-            f'"$(date -d "$(systemctl show --property=ActiveEnterTimestamp {MOUNT_UNIT} | cut -d= -f2)" +%s)" ]'
-        )
-        # Not lazily: a mount that is in use is not taken.
         script = (
-            f"if {old}; then if mountpoint -q {point}; then umount {point}; fi && systemctl restart {MOUNT_UNIT}; fi; "
+            f'[ "$(stat -c %Y /etc/alluxio/alluxio-site.properties)" -le '
+            f'"$(date -d "$(systemctl show --property=ActiveEnterTimestamp {MOUNT_UNIT} | cut -d= -f2)" +%s)" ] && '
             f"timeout 30 stat -f -c %T {point}"
         )
-        names = [n.name for n in cache.clients(load(self.coming.path).site) if n.name not in self.in_use]
-        found = self.cluster.fleet.map(dict.fromkeys(names, script), timeout=300.0)
-        left = {node: str(done.error or done.complaint) for node, done in found.items() if not done.ok}
-        for node in sorted({*left, *self.in_use}):
+        names = [n.name for n in cache.clients(load(self.coming.path).site)]
+        found = self.cluster.fleet.map(dict.fromkeys(names, script), timeout=ASK_S)
+        for node in sorted(node for node, done in found.items() if not done.ok):
             tell(
                 f"    {node}: its mount asks the former masters still: once it is not in use, "
                 f"`systemctl restart {MOUNT_UNIT}`"
@@ -311,7 +304,7 @@ def build(
     def following(site_file: SiteFile, tell: Tell) -> None:
         follow(cluster, site_file, tell)
 
-    work = Masters(cluster, old, new, coming, frozenset(in_use), follow_up or following)
+    work = Masters(cluster, old, new, coming, follow_up or following)
     due = pending(cluster, coming)
     ahead = [phase for phase in due.phases if phase != "cache"]
 
@@ -354,8 +347,8 @@ def build(
             ),
         ),
         Step(
-            "mount the cache again where it is not in use",
-            work.remount,
+            "see that the cache is mounted again where it was not in use",
+            work.remounted,
             tuple(n.name for n in cache.clients(coming.site)),
         ),
         Step("remove the backup", work.clean, work.all),

@@ -24,7 +24,7 @@ from avadm.operations.upgrade_nodes import UpgradeNodes
 from avadm.site.model import Node
 from avadm.site.profile import plain
 from avadm.state.site_state import PhaseState
-from avadm_node.probes import mount_uses
+from avadm_node.probes.mounts import mount_uses
 
 PHASES = ("ceph", "cephfs", "rbd", "objects")
 """Phases that install something of ceph."""

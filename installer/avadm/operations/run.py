@@ -93,8 +93,9 @@ def run(
         AvadmError: refused, or the site file was changed meanwhile, with nothing changed (exit 2); a step failed or a gate
             did not open (exit 1).
     """
+    verb = resumes.removeprefix("avadm ") or "operation"
     with (
-        lock_session(site_file, fleet, "operation", tell, break_lock=break_lock) as session,
+        lock_session(site_file, fleet, verb, tell, break_lock=break_lock) as session,
         closing(Cluster(site_file, fleet, session.records.state, session.replica)) as cluster,
     ):
         # Another plan than the one that was shown is never run.

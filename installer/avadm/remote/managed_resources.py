@@ -180,6 +180,8 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
         [f"file {args['path']}", *(f"kmod {name}" for name in args["names"])]
     ),
     "avadm_swap_off": lambda args: iter(["swap"]),
+    # Unit and files are managed by the task that writes them.
+    "avadm_remount": lambda args: iter([]),
     "avadm_ceph_pool": _pools,
     "avadm_ceph_auth": lambda args: (f"entity {one['entity']}" for one in args["entities"]),
     "avadm_ceph_s3": lambda args: (f"s3user {user['name']}" for user in args["users"]),

@@ -205,6 +205,11 @@ def test_status_names_who_holds_the_lock(avadm, nodes):
     assert "No answer from 3 of 3 nodes with the lock" in avadm("status").output
 
 
+def test_status_calls_no_process_running_that_was_killed(avadm, nodes):
+    plant(nodes, MONS, pid=2**22 + 7)
+    assert json.loads(avadm("status", "--json").stdout)["lock"]["holders"] == []
+
+
 @pytest.fixture
 def five(tmp_path):
     """A newer version of the site file in a folder of its own: two more monitors, the same vault."""

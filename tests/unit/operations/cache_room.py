@@ -35,12 +35,11 @@ case $verb in
   stop) echo inactive > "$state" ;;
   disable) [ -z "$now" ] || echo inactive > "$state" ;;
   enable) [ -z "$now" ] || echo active > "$state" ;;
-  restart) echo active > "$state"; echo "$unit" >> "$UNITS/restarted" ;;
   is-active) grep -qx active "$state" ;;
   show)
     case "$*" in
       *ActiveState*) echo "ActiveState=$(cat "$state")" ;;
-      *) echo "ActiveEnterTimestamp=Thu 2026-01-01 00:00:00 UTC" ;;
+      *) echo "ActiveEnterTimestamp=$(cat "$UNITS/mounted" 2>/dev/null || echo Thu 2026-01-01 00:00:00 UTC)" ;;
     esac ;;
 esac"""
 ALLUXIO = """
@@ -70,8 +69,6 @@ class Cache(Nodes):
             (home / "etc/alluxio/alluxio-site.properties").touch()
             stub(home / "bin/systemctl", SYSTEMCTL)
             stub(home / "bin/avadm-alluxio", ALLUXIO)
-            stub(home / "bin/mountpoint", "true")
-            stub(home / "bin/umount", "true")
             stub(home / "bin/stat", 'case "$*" in *%T*) echo fuseblk ;; *) exec /usr/bin/stat "$@" ;; esac')
         self.serve("comp1", MOUNTS, "UFS")
 
@@ -96,7 +93,7 @@ class Cache(Nodes):
         (self.base / "leader").write_text(node)
 
     def phase(self, site_file, tell=None):
-        """Do as the phase `cache`: a master whose journal is not there starts with an empty one, which reads the backup."""
+        """Do as the phase `cache`: a master without a journal reads the backup; mounts that no one uses are mounted again."""
         names = [n.name for n in site_file.site.with_role(verb.ROLE)]
         for name in names:
             home = self.home(name)
@@ -109,12 +106,14 @@ class Cache(Nodes):
                 self.serve(name, content, "EMBEDDED" if len(names) > 1 else "UFS")
             (home / "units/avadm-alluxio-master").write_text("active\n")
         rows = "".join(f"AVAILABLE   | 0 | {name}:19200\n" for name in names)
+        for name in set(MASTERS) - self.users.keys():
+            (self.home(name) / "units/mounted").write_text("Fri 2100-01-01 00:00:00 UTC\n")
         (self.base / "quorum").write_text(f"Quorum leader : {names[0]}:19200\n{rows}")
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         if node in self.silent:
             return answer(node, command, rc=255, error="no route")
-        if stdin is not None and called(stdin) == "mount_uses.uses":
+        if stdin is not None and called(stdin) == "mounts.mount_uses.uses":
             return answer(node, command, json.dumps({"kind": "fuse", "users": self.users.get(node, [])}))
         if stdin is not None or command.startswith("cat /var/lib/avadm"):
             return super().run(node, command, timeout=timeout, stdin=stdin)

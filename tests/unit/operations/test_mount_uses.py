@@ -2,7 +2,7 @@
 
 import pytest
 
-from avadm_node.probes.mount_uses import table, uses
+from avadm_node.probes.mounts.mount_uses import table, uses
 
 CEPH = "0:77"
 

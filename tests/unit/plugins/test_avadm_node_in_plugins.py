@@ -40,7 +40,7 @@ def test_what_modules_use_lies_in_folders_that_import_no_other():
         for path in USERS
         for name in re.findall(r"module_utils\.avadm_node\.probes\.(\w+)", path.read_text())
     }
-    assert used == {"disks", "kube"}
+    assert used == {"disks", "kube", "mounts"}
     for folder in used:
         for path in (FOLDER / "probes" / folder).glob("*.py"):
             found = {

@@ -1,0 +1,1 @@
+"""Asking a node for its mounts."""
