@@ -306,7 +306,9 @@ def build(
 
     work = Masters(cluster, old, new, coming, follow_up or following)
     due = pending(cluster, coming)
-    ahead = [phase for phase in due.phases if phase != "cache"]
+    # Rules without a master that leaves would shut it off while it serves, and may lead.
+    later = {"cache"} if set(old) <= set(new) else {"cache", "filter"}
+    ahead = [phase for phase in due.phases if phase not in later]
 
     def prepare(tell: Tell) -> None:
         if bring_up is not None:

@@ -84,7 +84,6 @@ def admin(platform, authority, day):
     return client
 
 
-@pytest.mark.core("cephfs")
 def test_a_pod_has_its_owners_home_and_groups_and_nothing_else(day, admin):
     me, group = day.user.me(), next(g for g in day.user.groups() if g.name == day.group)
     assert until(lambda: day.user.home().made, 30) and until(

@@ -19,7 +19,6 @@ def test_a_training_runs_on_a_cpu_node_and_its_log_is_kept(day):
     assert {pod.node for pod in day.user.pods(run)} == {"comp1"}  # the only worker without GPUs
 
 
-@pytest.mark.core("trainings")
 def test_a_distributed_training_is_placed_as_one_and_finds_its_peers(day):
     program = "import os; print(os.environ['TF_CONFIG'])"
     roles = [
@@ -39,7 +38,6 @@ def test_a_distributed_training_is_placed_as_one_and_finds_its_peers(day):
     assert len(workers) == 1, "best fit fills one GPU node before it takes another"
 
 
-@pytest.mark.core("trainings")
 def test_what_waits_says_why_and_runs_once_there_is_room(day):
     each = {**SMALL, "gpu": CARDS}
     # bash does not pass a stop on to its child: the init process before it does (K9).

@@ -190,7 +190,6 @@ def test_only_members_get_into_the_port_of_members(lab):
     assert "2379" in lab.sh(node, "avadm-etcd ctl member list")
 
 
-@pytest.mark.core("etcd")
 def test_both_come_by_the_clock(lab):
     for node in lab.names("etcd"):
         for timer in ("avadm-etcd-snapshot.timer", "avadm-etcd-defrag.timer"):

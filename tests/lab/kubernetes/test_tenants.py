@@ -129,7 +129,6 @@ def test_every_node_reaches_a_tenant_s_pods(kube, lab, addresses):
             assert text == f"{NAME}-{number}", node
 
 
-@pytest.mark.core("ingress")
 def test_a_tenant_s_pods_are_reached_through_the_ingress(kube, lab, addresses):
     outside = kube.outside()
     ask = f"curl -s -m 4 -H 'Host: {NAME}.example' http://{vip(lab)}/hostname"
@@ -138,7 +137,6 @@ def test_a_tenant_s_pods_are_reached_through_the_ingress(kube, lab, addresses):
     assert {lab.run(outside, ask).stdout.strip() for _ in range(TRIES)} == wanted
 
 
-@pytest.mark.core("load balancer")
 def test_a_tenant_s_pods_are_reached_by_the_address_of_their_service(kube, lab, addresses, balanced):
     """On the node that holds the address, its own pods see who asks: no node's address, and let in none the less."""
     if not balanced:

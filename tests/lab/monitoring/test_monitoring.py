@@ -90,7 +90,6 @@ def test_no_one_without_a_certificate_silences_an_alert(lab):
         lab.sh(name, "amtool silence query")
 
 
-@pytest.mark.core("monitoring")
 def test_no_one_but_prometheus_reads_a_node_s_metrics(lab):
     refused(lab, dict.fromkeys(("stor1", *lab.names("prometheus")), 9100))
 

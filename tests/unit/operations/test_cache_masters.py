@@ -77,6 +77,15 @@ def test_three_masters_become_one_and_those_that_leave_are_disabled(site, room):
     assert any("disable --now avadm-alluxio-master" in line for node, line in room.scripts if node == "comp3")
 
 
+def test_a_master_that_leaves_is_not_shut_off_before_it_stopped(site, room):
+    def first_step(*names):
+        return run.plan(load(site.path), room, site.build(names)).steps[0].name
+
+    assert "filter" in first_step(*MASTERS)
+    site.change(*MASTERS)
+    assert "filter" not in first_step("comp2")
+
+
 def test_the_backup_is_readable_by_root_alone_and_no_option_of_a_mount_is_shown(site, room):
     site.fails = 1
     with pytest.raises(AvadmError):
