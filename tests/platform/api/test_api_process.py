@@ -222,6 +222,7 @@ def test_the_figures_name_routes_and_no_objects(replicas: list[Replica]) -> None
     outside = httpx.get(
         f"{replicas[0].url}/metrics",
         verify=ssl.create_default_context(cafile=str(replicas[0].folder / "tls.crt")),
+        timeout=20,
     )
     assert outside.status_code == 404
 

@@ -328,6 +328,7 @@ def _begun(docker: Docker, repository: str) -> str:
     return str(where.copy_with(scheme=None, host=None, port=None))
 
 
+@pytest.mark.slow
 def test_an_upload_beyond_the_space_is_cut_while_it_comes_and_leaves_nothing(town: Town) -> None:
     held = _tokens_of_before(town, "users/ann/huge")
     other = town.docker("ben")

@@ -18,6 +18,7 @@ def verified(rig):
         rig.role = "primary"
 
 
+@pytest.mark.slow
 def test_every_row_up_to_a_time_is_back_none_after_and_nothing_is_removed(rig):
     rig.write(1, 50)
     assert backup.make(rig.place)["type"] == "full"

@@ -8,6 +8,8 @@ import time
 from datetime import UTC, datetime
 from math import inf
 
+import pytest
+
 from ava.db.database import open_database
 from ava.domain.model import Outcome, Quota
 from ava.domain.problems import ApiError
@@ -144,5 +146,6 @@ def test_no_quota_is_exceeded_however_many_try(url, world):
         assert connection.exec_driver_sql(deadlocks).scalar() == 0
 
 
+@pytest.mark.slow
 def test_no_charge_is_lost_or_doubled_while_connections_are_cut(server, database, url, world):
     check(work(url, world, disturb=lambda: server.cut(database), lost=3), world, lost=3)

@@ -29,6 +29,7 @@ def url_and_world(mortal):
     db.close()
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_kills(mortal, url_and_world):
     url, world = url_and_world
 

@@ -72,6 +72,7 @@ def written(folder, tmp_path, image_id, policy="", **have):
         file.write(policy)
 
 
+@pytest.mark.slow
 def test_the_former_version_is_there_again_and_nothing_of_the_later(
     kubectl, apiserver, tmp_path, monkeypatch
 ):

@@ -95,13 +95,16 @@ def test_a_node_registers_with_its_taints_and_not_with_a_pool_of_its_choice(clus
     assert "a node may not change it" in refused.stderr
 
 
+SLOW = pytest.mark.slow  # each takes a node of its own
+
+
 @pytest.mark.parametrize(
     "patch",
     [
         {"metadata": {"labels": {"avadm.io/pool": "cpu"}}},
-        {"metadata": {"labels": {"node-role.kubernetes.io/worker": None}}},
-        {"metadata": {"labels": {"node-role.kubernetes.io/ingress": ""}}},
-        {"metadata": {"labels": {"kubernetes.io/hostname": "m1"}}},
+        pytest.param({"metadata": {"labels": {"node-role.kubernetes.io/worker": None}}}, marks=SLOW),
+        pytest.param({"metadata": {"labels": {"node-role.kubernetes.io/ingress": ""}}}, marks=SLOW),
+        pytest.param({"metadata": {"labels": {"kubernetes.io/hostname": "m1"}}}, marks=SLOW),
         {"metadata": {"annotations": {"avadm.io/kept": "{}"}}},
         {"spec": {"taints": None}},
     ],

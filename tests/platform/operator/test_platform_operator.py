@@ -3,6 +3,8 @@
 import asyncio
 import base64
 
+import pytest
+
 from ava.domain.model import Outcome
 from ava.kube.client import Client
 from ava.kube.resources import CONFIG_MAPS, NETWORK_POLICIES, PODS, SECRETS, SERVICES
@@ -135,6 +137,7 @@ def test_an_mpi_run_has_keys_of_its_own_and_its_host_list(apiserver, db):
     on_server(apiserver, db, test)
 
 
+@pytest.mark.slow
 def test_a_restart_of_the_server_in_the_middle_of_a_run_is_survived(apiserver, db):
     async def test(client, nodes):
         run = start(db, command=["sleep"], roles=[{"name": "worker", "replicas": 3}])

@@ -130,6 +130,7 @@ def test_of_two_schedulers_one_acts_and_the_other_takes_over(world) -> None:
     world.run(scene)
 
 
+@pytest.mark.slow
 def test_two_runs_of_4_pods_on_4_gpus_take_turns(world) -> None:
     async def scene() -> None:
         await hollow.create_nodes(world.client, [hollow.node("a", gpu=2), hollow.node("b", gpu=2)])

@@ -8,6 +8,8 @@ import signal
 import urllib.request
 from datetime import UTC, datetime
 
+import pytest
+
 from ava.domain import labels
 from ava.domain.model import Kind, Quota, UserState
 from ava.domain.placement.capacity import rooms
@@ -132,6 +134,7 @@ def test_a_run_for_any_cluster_gets_this_one_and_its_pods_may_come(world) -> Non
     world.run(scene)
 
 
+@pytest.mark.slow
 def test_the_api_server_may_restart(world) -> None:
     async def scene() -> None:
         await hollow.create_nodes(world.client, [hollow.node("g0", gpu=8)])

@@ -86,7 +86,7 @@ PAINTED = """() => new Promise(tell => new PerformanceObserver(list => {
 }).observe({type: 'paint', buffered: true}))"""
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 def test_the_first_pages_are_fit_for_all_users_and_load_at_once(town: Town, language: str) -> None:
     page = town.log_in("ann", language)
     paths = ["/", "/trainings/new", f"/runs/{town.ids['running']}"]

@@ -8,6 +8,7 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.platform.web.conftest import PATIENCE, Town, apart, enter, unfit
@@ -29,6 +30,7 @@ def send(page: Page, *files: Path) -> None:
     page.locator("input[data-send][multiple]").set_input_files(list(files))
 
 
+@pytest.mark.slow
 def test_a_file_that_is_cut_off_goes_on_after_a_reload(town: Town, tmp_path: Path) -> None:
     page, _, folder = opened(town)
     expect(page.locator("#files")).to_contain_text("There is no file yet.")

@@ -20,6 +20,7 @@ GIVEN = {
     "hdfs": {"store": ("other", "hadoop"), "path": ("/a", "a")},
 }
 """By kind and field: what is refused, and what is right."""
+KINDS = [kind if kind == "nfs" else pytest.param(kind, marks=pytest.mark.slow) for kind in GIVEN]
 
 
 def reach(page: Page, name: str) -> None:
@@ -34,7 +35,7 @@ def reach(page: Page, name: str) -> None:
     raise AssertionError(f"{name} is not reached by Tab")
 
 
-@pytest.mark.parametrize("kind", GIVEN)
+@pytest.mark.parametrize("kind", KINDS)
 def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
     town: Town, kind: str, language: str
 ) -> None:
