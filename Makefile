@@ -52,9 +52,10 @@ lint: generated ## ruff, mypy, yamllint, ansible-lint, shellcheck, import-linter
 	@scripts/lint
 
 # One process more than cores: many tests wait.
+unit: WORKERS ?= 3
 unit: generated ## Unit tests: minutes.
 	@scripts/tools
-	@$(BIN)/pytest tests/unit -m "not slow" -n 3 --dist loadfile
+	@$(BIN)/pytest tests/unit -m "not slow" -n $(WORKERS) --dist loadfile
 
 unit-slow: generated ## Unit tests of many random or exhaustive cases.
 	@$(BIN)/pytest tests/unit -m slow
