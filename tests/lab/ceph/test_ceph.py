@@ -114,7 +114,6 @@ def test_keys_are_readable_by_their_owner_only(lab):
         assert [key for key in keys if not key.startswith("600 ")] == [], node
 
 
-@pytest.mark.core("secrets")
 def test_only_monitor_nodes_have_the_administrators_key(lab):
     for node in lab.nodes:
         found = lab.host(node["name"]).file("/etc/ceph/ceph.client.admin.keyring").exists

@@ -58,7 +58,6 @@ def member(lab, backed):
     return ask
 
 
-@pytest.mark.core("database")
 def test_a_backup_is_made_where_the_primary_is_and_wal_is_archived(lab, backed):
     primary, _ = backed.roles()
     made = avadm("database", "backup", "--json")

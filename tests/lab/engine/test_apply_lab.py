@@ -131,7 +131,6 @@ def test_a_run_folder_has_what_other_tools_read(second_run):
     assert folder.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.core("site")
 def test_status_is_done_for_every_phase():
     status = json.loads(avadm("status", "--json").stdout)
     assert {p["name"] for p in status["phases"]} >= {"base", "ceph", "cephfs", "rbd", "monitoring"}
@@ -141,7 +140,6 @@ def test_status_is_done_for_every_phase():
         assert phase["hosts"]["failed"] == 0
 
 
-@pytest.mark.core("site")
 def test_the_lab_lists_what_ssh_needs(lab):
     for node in lab.nodes:
         assert {"name", "address", "roles", "ssh"} <= set(node)

@@ -29,7 +29,6 @@ def test_modules_run_under_the_profiles_python(second_run, lab, profile):
         assert {program.partition("(")[0] for program in ours} == {profile.python}, f"{name}: {lines}"
 
 
-@pytest.mark.core("site")
 def test_ceph_is_of_the_profiles_version_everywhere(lab, profile):
     versions = json.loads(lab.sh(lab.names("mon")[0], "ceph versions --format json"))
     assert len(versions["overall"]) == 1

@@ -87,7 +87,6 @@ def test_labels_are_put_right_by_an_apply_and_those_not_wanted_any_more_removed(
         kube.ctl(f"taint node {worker} avadm-test/theirs:PreferNoSchedule-")
 
 
-@pytest.mark.core("pods")
 def test_pods_reach_each_other_across_all_nodes(kube, lab, pods):
     for source, pod in pods.items():
         for target, other in pods.items():

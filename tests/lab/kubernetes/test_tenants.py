@@ -103,7 +103,7 @@ def by_service(kube, space):
     return kube.get(f"service {NAME} -n {space}")["spec"]["clusterIP"] + ":80"
 
 
-@pytest.mark.core("network policy")
+@pytest.mark.core("pods")
 def test_a_namespace_reaches_itself_on_every_node_and_by_its_service(kube, addresses):
     for space in SPACES:
         assert asks(kube, space, f"{addresses[space][1]}:{PORT}") == [f"{NAME}-1"]

@@ -17,6 +17,9 @@ from tests.lab.day2.loads.stream import Stream
 from tests.lab.waiting import until
 from tests.unit.loads.one_machine import OneMachine
 
+# They judge the tests of day two, which are slow as well.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):

@@ -28,7 +28,8 @@ nodes:
 """
 
 
-@pytest.mark.parametrize("limit", ["stor2", pytest.param("stor1,stor3", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["stor2", "stor1,stor3"])
 def test_the_folder_is_written_whatever_nodes_the_run_is_limited_to(tmp_path: Path, limit: str) -> None:
     (tmp_path / "site.yml").write_text(SITE % (tmp_path / "handover"))
     rendered = render_inventory(load(tmp_path / "site.yml"), tmp_path / "inventory")

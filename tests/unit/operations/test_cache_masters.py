@@ -100,7 +100,9 @@ def test_the_backup_is_readable_by_root_alone_and_no_option_of_a_mount_is_shown(
     assert site.left() == []
 
 
-@pytest.mark.parametrize("acts", [1, 6, 8, 10, 12, 14, 17, 20, 24, 28])
+@pytest.mark.parametrize(
+    "acts", [1, 10, 17, 28, *(pytest.param(n, marks=pytest.mark.slow) for n in (6, 8, 12, 14, 20, 24))]
+)
 def test_a_command_that_was_killed_is_continued_by_the_same_one(site, room, acts):
     room.killed_after = acts
     with pytest.raises(KeyboardInterrupt):
