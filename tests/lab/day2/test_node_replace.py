@@ -66,6 +66,7 @@ def test_a_master_is_replaced_although_the_command_is_killed(seconds):
     running.send_signal(signal.SIGKILL)
     running.wait()
     good(*words)
+    good("lab", "remove", name)
     after = seen()
     healthy(after)
     assert etcd_members(after) == set(after.names("etcd"))
