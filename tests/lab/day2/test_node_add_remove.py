@@ -31,6 +31,11 @@ def seen():
     return Lab(json.loads(listed.stdout)["nodes"])
 
 
+def having(lab, role):
+    """Return the names of the site's nodes with a role, those that came later as well, and none that left."""
+    return [node.name for node in load(lab.site_path).site.with_role(role)]
+
+
 def good(*argv):
     done = avadm(*argv, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -62,10 +67,10 @@ def inside(name, command):
 
 def named(lab, name):
     """Return what the cluster and the controller have of a name."""
-    mon, found = lab.names("mon")[0], []
+    mon, found = having(lab, "mon")[0], []
     for command in ("ceph osd tree", "ceph auth ls 2>/dev/null", "cat /etc/hosts"):
         found += [f"{command}: {line}" for line in lab.sh(mon, command).split("\n") if name in line]
-    if masters := lab.names("master"):
+    if masters := having(lab, "master"):
         for command in (
             "kubectl get nodes -o name",
             "avadm-calicoctl get nodes",

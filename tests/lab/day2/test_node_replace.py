@@ -9,7 +9,7 @@ import pytest
 
 from avadm.site.load import load
 from tests.controls.day_two import UNINTERRUPTED
-from tests.lab.day2.test_node_add_remove import added, good, named, seen
+from tests.lab.day2.test_node_add_remove import added, good, having, named, seen
 from tests.lab.faults.drive import AVADM, avadm, healthy
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
@@ -32,7 +32,7 @@ def words_of(name, new, *roles, disks=0):
 
 
 def etcd_members(lab):
-    found = lab.sh(lab.names("etcd")[0], "avadm-etcd ctl member list -w json")
+    found = lab.sh(having(lab, "etcd")[0], "avadm-etcd ctl member list -w json")
     return {one["name"] for one in json.loads(found)["members"]}
 
 
@@ -56,9 +56,10 @@ def test_a_storage_node_with_a_monitor_is_replaced_under_load(loads, recorder):
 @pytest.mark.parametrize("seconds", [5, 30, 90])
 def test_a_master_is_replaced_although_the_command_is_killed(seconds):
     lab = seen()
-    if len(lab.names("master")) < 3:
+    masters = having(lab, "master")
+    if len(masters) < 3:
         pytest.skip("a site of one master cannot replace it")
-    name, new = lab.names("master")[0], f"mast{7 + seconds % 3}"
+    name, new = masters[0], next(one for one in ("mast7", "mast8", "mast9") if one not in masters)
     roles = load(lab.site_path).site.node(name).roles
     words = words_of(name, new, *roles)
     running = subprocess.Popen([AVADM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -69,7 +70,7 @@ def test_a_master_is_replaced_although_the_command_is_killed(seconds):
     good("lab", "remove", name)
     after = seen()
     healthy(after)
-    assert etcd_members(after) == set(after.names("etcd"))
+    assert etcd_members(after) == set(having(after, "etcd"))
     assert name not in etcd_members(after)
     assert named(after, name) == []
 
