@@ -12,6 +12,7 @@ import pytest
 import testinfra
 
 from avadm.cli.main import App
+from avadm.site.load import load
 from tests.lab.faults.planting import sweep
 from tests.lab.second_apply import second_run  # noqa: F401  a fixture
 
@@ -95,6 +96,9 @@ def lab():
     avadm = Path(sys.executable).parent / "avadm"
     listed = subprocess.run([avadm, "lab", "list", "--json"], capture_output=True, text=True, check=True)
     found = Lab(json.loads(listed.stdout)["nodes"])
+    # The lab also lists machines that another test took out of the site.
+    of_site = {node.name for node in load(found.site_path).site.nodes}
+    found = Lab([node for node in found.nodes if node["name"] in of_site])
     for line in sweep(found):
         print(f"left by a test that was killed: {line}", file=sys.stderr)
     return found
