@@ -9,7 +9,7 @@ short_description: Mount again what is older than its configuration, unless it i
 description:
   - A file system in user space reads its configuration when it is mounted. Where one of I(files) changed after that, it is
     unmounted and its service restarted.
-  - A mount in use is never taken away; it is reported in I(left) and goes on with what it read.
+  - A mount in use is never taken away; it is reported in I(left) and keeps what it read.
 options:
   name: {description: The service that mounts it., type: str, required: true}
   path: {description: Where it is mounted., type: path, required: true}
