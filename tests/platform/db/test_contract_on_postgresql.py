@@ -2,7 +2,6 @@
 # ruff: noqa: F403
 
 from tests.unit.ava.db.test_db_audit import *
-from tests.unit.ava.db.test_db_bad_input import *
 from tests.unit.ava.db.test_db_charges import *
 from tests.unit.ava.db.test_db_data_sets import *
 from tests.unit.ava.db.test_db_definitions import *

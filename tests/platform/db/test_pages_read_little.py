@@ -13,6 +13,8 @@ from ava.domain.model import Kind, Phase
 from tests.platform.db.old_site import fill, people
 from tests.unit.ava.db.world import World
 
+pytestmark = pytest.mark.slow
+
 FINISHED = 20_000
 BLOCKS = 150
 """Of 8 KiB, for a page of 50: each row may be in a block of its own, and each index has three levels."""

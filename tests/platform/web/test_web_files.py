@@ -67,6 +67,7 @@ def test_a_file_that_is_cut_off_goes_on_after_a_reload(town: Town, tmp_path: Pat
     assert [c for c in town.complaints if "503" not in c] == []
 
 
+@pytest.mark.slow
 def test_an_upload_goes_on_after_the_browser_was_killed(town: Town, tmp_path: Path) -> None:
     one, folder = town.served.data_set("ann", "faces")
     profile, file, content = tmp_path / "profile", tmp_path / "train.tar", os.urandom(72 * MIB)

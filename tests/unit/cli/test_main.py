@@ -156,7 +156,7 @@ def bad_site(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("rest", ["| true", "2>&1 | true"])
+@pytest.mark.parametrize("rest", [pytest.param("| true", marks=pytest.mark.slow), "2>&1 | true"])
 @pytest.mark.parametrize(
     ("argv", "code"),
     [("--help", 0), ("site show --schema", 0), ("accept list", 0), ("site check BAD --json", 2)],
