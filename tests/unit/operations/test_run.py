@@ -345,3 +345,19 @@ def test_a_site_on_which_nothing_was_left_is_not_copied_to_its_nodes(bench):
     cluster.state.keep_setting(SettingRecord("flag", "x", "operation avadm other", 0.0))
     Settings(cluster, bench.lines.append).recover()
     assert pushed == [1]
+
+
+@pytest.mark.parametrize(
+    ("resumes", "says"), [("avadm cache masters n1", "cache masters n1"), ("", "operation")]
+)
+def test_the_lock_of_an_operation_says_its_command(bench, monkeypatch, resumes, says):
+    seen = []
+
+    def lock(site_file, fleet, verb, tell, **_):
+        seen.append(verb)
+        raise AvadmError(finding("ceph-command", found="locked", words="lock"))
+
+    monkeypatch.setattr(module, "lock_session", lock)
+    with pytest.raises(AvadmError):
+        module.run(bench.cluster.site_file, None, pytest.fail, (), bench.lines.append, resumes=resumes)
+    assert seen == [says]
