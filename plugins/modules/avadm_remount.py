@@ -58,6 +58,15 @@ def unmounted(run, path, root="", sleep=time.sleep):
     return False
 
 
+def ensure(daemon, path, files, free=unmounted):
+    """Mount again what is older than its files; return those files, and whether the mount was left as it is in use."""
+    because = daemon.newer(files, daemon.started(daemon.show()))
+    left = bool(because) and not daemon.check_mode and not free(daemon.run, path)
+    if because and not left:
+        daemon.systemctl("restart")
+    return because, left
+
+
 def main():
     """Run as an Ansible module."""
     module = AnsibleModule(
@@ -71,10 +80,7 @@ def main():
     given = module.params
     daemon = Daemon(given["name"], module.run_command, check_mode=module.check_mode)
     try:
-        because = daemon.newer(given["files"], daemon.started(daemon.show()))
-        left = bool(because) and not module.check_mode and not unmounted(module.run_command, given["path"])
-        if because and not left:
-            daemon.systemctl("restart")
+        because, left = ensure(daemon, given["path"], given["files"])
     except DaemonError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=bool(because) and not left, because=because, left=left)

@@ -186,9 +186,7 @@ def pod(room: Room, cores: str) -> list[tuple[dict[str, str], str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("cores", "busy"), [("0.01", False), ("0.06", True), pytest.param("NaN", False, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("cores", "busy"), [("0.01", False), ("0.06", True), ("NaN", False)])
 def test_cores_that_a_pod_uses_say_whether_it_is_busy(
     room: Room, monkeypatch: pytest.MonkeyPatch, cores: str, busy: bool
 ) -> None:

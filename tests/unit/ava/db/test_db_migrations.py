@@ -136,10 +136,10 @@ def test_each_revision_is_tried_with_data():
 
 
 # A migration that landed stays as it is.
-SEEN = [pytest.param(n, marks=pytest.mark.slow) for n in range(2, len(ORDER) - 2)]
+LANDED = [pytest.param(n, marks=pytest.mark.slow) for n in range(2, len(ORDER) - 2)]
 
 
-@pytest.mark.parametrize("last", [1, *SEEN, *range(len(ORDER) - 2, len(ORDER) + 1)])
+@pytest.mark.parametrize("last", [1, *LANDED, *range(len(ORDER) - 2, len(ORDER) + 1)])
 def test_what_was_written_at_a_revision_is_there_after_the_next(empty, last):
     for revision in ORDER[:last]:
         upgrade(empty, revision)

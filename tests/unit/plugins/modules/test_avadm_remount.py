@@ -4,6 +4,7 @@ import os
 
 import avadm_remount as remount
 import pytest
+from ansible.module_utils.avadm_daemon import Daemon
 
 from tests.unit.fakes.running import module, stub
 
@@ -46,6 +47,22 @@ def test_what_is_opened_at_that_moment_stays(proc):
 
 def test_nothing_is_mounted(tmp_path, proc):
     assert remount.unmounted(pytest.fail, "/mnt/other", proc(), pytest.fail)
+
+
+def test_the_service_of_a_mount_in_use_is_not_restarted(tmp_path):
+    (tmp_path / "properties").touch()
+    asked = []
+
+    def run(argv):
+        asked.append(argv[1])
+        return 0, "ActiveState=active\nExecMainStartTimestampMonotonic=1\n", ""
+
+    files = [str(tmp_path / "properties")]
+    daemon = Daemon("cache", run)
+    assert remount.ensure(daemon, "/mnt/a", files, lambda run, path: False) == (files, True)
+    assert asked == ["show"]
+    assert remount.ensure(daemon, "/mnt/a", files, lambda run, path: True) == (files, False)
+    assert asked == ["show", "show", "restart"]
 
 
 @pytest.mark.parametrize("check", [False, True])
