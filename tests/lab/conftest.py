@@ -90,13 +90,17 @@ class Lab:
         return done.stdout
 
 
-@pytest.fixture(scope="session")
-def lab():
-    """The running lab; without one the test is an error."""
+def seen():
+    """Return the lab as it is now, with machines that are no nodes of the site."""
     avadm = Path(sys.executable).parent / "avadm"
     listed = subprocess.run([avadm, "lab", "list", "--json"], capture_output=True, text=True, check=True)
-    found = Lab(json.loads(listed.stdout)["nodes"])
-    # The lab also lists machines that another test took out of the site.
+    return Lab(json.loads(listed.stdout)["nodes"])
+
+
+@pytest.fixture(scope="session")
+def lab():
+    """The running lab, without machines that another test took out of the site; without a lab the test is an error."""
+    found = seen()
     of_site = {node.name for node in load(found.site_path).site.nodes}
     found = Lab([node for node in found.nodes if node["name"] in of_site])
     for line in sweep(found):

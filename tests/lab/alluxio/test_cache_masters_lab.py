@@ -10,7 +10,8 @@ import pytest
 
 from avadm.operations.cache_masters import BACKUP, DROP_IN, ROLE, mounts_of
 from avadm.site.load import load
-from tests.lab.day2.test_node_add_remove import good, seen
+from tests.lab.conftest import seen
+from tests.lab.day2.test_node_add_remove import good
 from tests.lab.faults.drive import AVADM
 from tests.lab.waiting import until
 

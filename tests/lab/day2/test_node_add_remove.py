@@ -9,9 +9,9 @@ import pytest
 
 from avadm.site.load import load
 from tests.controls.day_two import UNINTERRUPTED
-from tests.lab.conftest import Lab
+from tests.lab.conftest import seen
 from tests.lab.day2.interruptions import killed
-from tests.lab.faults.drive import AVADM, avadm, healthy
+from tests.lab.faults.drive import avadm, healthy
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
@@ -23,12 +23,6 @@ STARTED = (
     f"--plain --no-legend {UNITS} | cut -d' ' -f1)"
 )
 TIMEOUT_S = 3000
-
-
-def seen():
-    """Return the lab as it is now."""
-    listed = subprocess.run([AVADM, "lab", "list", "--json"], capture_output=True, text=True, check=True)
-    return Lab(json.loads(listed.stdout)["nodes"])
 
 
 def having(lab, role):

@@ -9,7 +9,8 @@ import pytest
 
 from avadm.site.load import load
 from tests.controls.day_two import UNINTERRUPTED
-from tests.lab.day2.test_node_add_remove import added, good, having, named, seen
+from tests.lab.conftest import seen
+from tests.lab.day2.test_node_add_remove import added, good, having, named
 from tests.lab.faults.drive import AVADM, avadm, healthy
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
