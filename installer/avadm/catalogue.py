@@ -907,6 +907,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Add memory, move roles, or lower osd_memory_mib and mds_cache_mib.",
         severity=_WARNING,
     ),
+    "memory-cache": FindingType(
+        "The cache does not fit in this node's memory. {reason}",
+        "{remedy}",
+    ),
     "min-replicas": FindingType(
         "More copies are needed to serve than are ever made.", "Set min_replicas to {value}."
     ),

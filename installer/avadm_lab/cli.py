@@ -135,6 +135,11 @@ def lab() -> None:
     help="A component beside ceph, Prometheus and Kubernetes; repeatable; none for none of them [default: all, in a "
     "lab with storage on Debian 12].",
 )
+@click.option(
+    "--any-role/--own-roles",
+    default=None,
+    help="Make every machine fit for any role, for a site file of your own (avadm site init) [default: own roles].",
+)
 def up(
     name: str | None,
     storage: int | None,
@@ -145,6 +150,7 @@ def up(
     subnet: str | None,
     release: str | None,
     parts: tuple[str, ...],
+    any_role: bool | None,
 ) -> None:
     """Make the lab, or repair it.
 
@@ -171,6 +177,7 @@ def up(
             subnet=network,
             release=release,
             parts=tuple(sorted(set(parts) - {"none"})) if parts else None,
+            any_role=any_role,
         )
         changed = it.up()
     seconds = time.monotonic() - begun

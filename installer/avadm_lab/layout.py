@@ -47,6 +47,8 @@ PLAIN = _plain()
 """Parts that are in the lab's site file as a component's defaults."""
 PARTS = (*WRITTEN, *PLAIN)
 """Parts beside ceph, monitoring and Kubernetes; `lab up --with` chooses among them."""
+DEMANDING = ("client", "worker", "master", "etcd", "prometheus")
+"""Roles for which a container is made in another way (docker/emulation.py)."""
 GATEWAYS = 2
 """How many storage nodes run an S3 gateway, with the part objects."""
 GPUS = 4
@@ -66,6 +68,7 @@ class Config(BaseModel):
         subnet: network of the nodes; the first address is this machine's.
         release: Debian release of the nodes; the profile lab-RELEASE has its versions.
         parts: which of ``PARTS`` it has.
+        any_role: whether every machine can be given any role, by a site file of one's own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,6 +82,7 @@ class Config(BaseModel):
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
     release: Literal["bookworm", "bullseye"] = "bookworm"
     parts: tuple[str, ...] = ()
+    any_role: bool = False
 
     @field_validator("parts")
     @classmethod
@@ -169,6 +173,7 @@ class LabNode:
         rack: its rack.
         disks: its block devices.
         gpus: how many stand-ins for GPUs it has.
+        others: roles that its container is made for beside those of the lab's site file.
     """
 
     name: str
@@ -177,11 +182,17 @@ class LabNode:
     rack: str
     disks: tuple[Disk, ...] = ()
     gpus: int = 0
+    others: tuple[str, ...] = ()
+
+    @property
+    def possible(self) -> frozenset[str]:
+        """Roles that its container is made for."""
+        return frozenset((*self.roles, *self.others))
 
     @property
     def kubernetes(self) -> bool:
-        """Whether a container engine and kubelet run there."""
-        return bool({"master", "worker"} & set(self.roles))
+        """Whether a container engine and kubelet can run there."""
+        return bool({"master", "worker"} & self.possible)
 
 
 def spare(config: Config, name: str, roles: tuple[str, ...], disks: int, rack: str = "r1") -> LabNode:
@@ -287,7 +298,7 @@ def nodes(config: Config) -> list[LabNode]:
         made.append(
             LabNode(f"comp{i + 1}", config.subnet[FIRST["comp"] + i], (*roles, *extra), rack, gpus=gpus)
         )
-    return made
+    return [replace(node, others=DEMANDING) for node in made] if config.any_role else made
 
 
 def _cache_roles(index: int) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
         entry["host_key"] = host_key
     if node.gpus:
         entry["gpus"] = {"count": node.gpus, "model": "fake-gpu"}
-    if emulation.loops(node):
+    if {"client", "worker"} <= set(node.roles):
         entry["local_volumes_gib"] = LOCAL_GIB
     if node.disks:
         entry["devices"] = [{"by_id": disk.by_id} for disk in node.disks]

@@ -7,7 +7,7 @@ DOCUMENTATION = r"""
 module: avadm_alluxio_sizes
 short_description: Calculate Alluxio's heaps, tiers and blocks from the machine's memory and disks
 description:
-  - Looks only. What is given is taken as it is; the rest is computed (module_utils/avadm_alluxio.py says how).
+  - Looks only. What is given is taken as it is; the rest is computed (avadm_node/cache_sizes.py says how).
 options:
   parts:
     description: What runs here, any of C(master), C(worker), C(client).
@@ -50,6 +50,7 @@ sizes:
 """
 
 from ansible.module_utils import avadm_alluxio as alluxio
+from ansible.module_utils.avadm_node import cache_sizes
 from ansible.module_utils.basic import AnsibleModule
 
 
@@ -71,7 +72,7 @@ def main():
     disks = alluxio.disks([t["path"] for t in given["tiers"] if t["kind"] != "MEM"])
     heaps = {part: int(size) for part, size in given["heaps"].items()}
     try:
-        found = alluxio.sizes(
+        found = cache_sizes.sizes(
             {"memory_mib": memory, "disks": disks},
             given["parts"],
             given["dedicated"],
@@ -79,7 +80,7 @@ def main():
             heaps,
             given["block_mib"],
         )
-    except alluxio.AlluxioError as error:
+    except cache_sizes.CacheSizeError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, sizes=found)
 

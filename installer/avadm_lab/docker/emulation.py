@@ -110,8 +110,8 @@ def suit(nodes: Sequence[LabNode], root: Path = Path("/sys/fs/cgroup")) -> None:
 
 
 def loops(node: LabNode) -> bool:
-    """Return whether a node mounts pods' volumes from files and images."""
-    return {"client", "worker"} <= set(node.roles)
+    """Return whether a node can mount pods' volumes from files and images."""
+    return {"client", "worker"} <= node.possible
 
 
 def rules(node: LabNode) -> list[str]:
@@ -124,7 +124,7 @@ def rules(node: LabNode) -> list[str]:
 
 def volumes(config: Config, node: LabNode) -> dict[str, str]:
     """Return path in the node to the name of the volume that is mounted there."""
-    kinds = dict.fromkeys(kind for role in node.roles for kind in _VOLUMES.get(role, ()))
+    kinds = dict.fromkeys(kind for role in sorted(node.possible) for kind in _VOLUMES.get(role, ()))
     return {f"/var/lib/{kind}": f"avadm-{config.name}-{node.name}-{kind}" for kind in kinds}
 
 

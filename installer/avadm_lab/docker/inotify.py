@@ -23,7 +23,8 @@ ENOUGH = 1024
 def needed(nodes: Sequence[LabNode]) -> int:
     """Return how many instances the nodes take."""
     return sum(
-        _NODE + _PROMETHEUS * ("prometheus" in node.roles) + _KUBERNETES * node.kubernetes for node in nodes
+        _NODE + _PROMETHEUS * ("prometheus" in node.possible) + _KUBERNETES * node.kubernetes
+        for node in nodes
     )
 
 

@@ -1,12 +1,14 @@
-"""Memory is enough for what a node shall run: OSDs at their target, MDS cache, and something for the rest."""
+"""Memory is enough for what a node shall run: OSDs at their target, MDS cache, the cache, and something for the rest."""
 
 from __future__ import annotations
 
 from avadm.catalogue import finding
 from avadm.checks.evidence import PreflightContext
 from avadm.checks.framework import Check
+from avadm.components.alluxio import placement, variables
 from avadm.findings import Finding
 from avadm.site.model import Node, Site
+from avadm_node import cache_sizes
 
 # MiB besides OSD and MDS targets. A monitor wants 1-2 GiB (ceph's hardware recommendations).
 # Kubernetes 1.9.11 with three nodes, resident: API server 310, controller-manager 125, scheduler 80, etcd 65; kubelet 115,
@@ -39,10 +41,50 @@ def needed(site: Site, node: Node) -> int:
     return total
 
 
+def _cache(site: Site, node: Node, memory_mib: int, *, client: bool) -> None:
+    """Calculate the cache's sizes as the role will.
+
+    Raises:
+        CacheSizeError: it has no room in the memory. Tiers on disks are left to the role.
+    """
+    knobs = site.components.alluxio
+    parts = variables.parts(node, client)
+    if knobs is None or not parts:
+        return
+    given = {
+        "master": knobs.master_heap_mib,
+        "worker": knobs.worker_heap_mib,
+        "client": knobs.client_heap_mib,
+    }
+    tiers = [tier.model_dump() for tier in knobs.tiers if tier.kind == "MEM"]
+    cache_sizes.sizes(
+        {"memory_mib": memory_mib, "disks": {}},
+        parts,
+        variables.dedicated(node),
+        tiers,
+        {part: given[part] or 0 for part in parts},
+        knobs.block_mib or 0,
+    )
+
+
 def judge(context: PreflightContext) -> list[Finding]:
-    """Return a warning per node with less memory than its roles want."""
+    """Return a warning per node with less memory than its roles want, an error where the cache would not start."""
     found = []
+    clients = {node.name for node in placement.clients(context.site)}
     for node, memory in context.each("memory"):
+        try:
+            _cache(context.site, node, memory["total_mib"], client=node.name in clients)
+        except cache_sizes.CacheSizeError as error:
+            found.append(
+                finding(
+                    "memory-cache",
+                    where="/proc/meminfo",
+                    found=f"{memory['total_mib']} MiB",
+                    host=node.name,
+                    reason=error.reason,
+                    remedy=error.remedy,
+                )
+            )
         wanted = needed(context.site, node)
         if memory["total_mib"] < wanted:
             found.append(

@@ -37,6 +37,18 @@ def test_only_nodes_of_kubernetes_have_volumes_and_the_kernels_log():
     assert {m["volume-label"] for m in mounts} == {"avadm.lab=x"}
 
 
+def test_a_machine_for_any_role_is_made_for_pods_and_etcd_and_keeps_its_role_in_the_labs_own_file():
+    config = Config(name="x", masters=1, any_role=True)
+    machines = {n.name: n for n in nodes(config)}
+    assert set(emulation.volumes(config, machines["stor1"])) == {
+        "/var/lib/docker",
+        "/var/lib/kubelet",
+        "/var/lib/etcd",
+    }
+    assert emulation.loops(machines["stor1"])
+    assert [n.roles for n in machines.values()] == [n.roles for n in NODES.values()]
+
+
 @pytest.mark.parametrize(
     ("name", "rules"),
     [

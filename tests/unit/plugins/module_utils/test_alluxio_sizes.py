@@ -3,6 +3,8 @@
 import pytest
 from ansible.module_utils import avadm_alluxio as alluxio
 
+from avadm_node import cache_sizes
+
 GIB = 1024
 MEM = {"kind": "MEM", "path": "/m", "quota_mib": None}
 
@@ -12,7 +14,7 @@ def facts(gib, **disks):
 
 
 def test_a_worker_of_the_plan_gives_most_of_its_memory_to_the_tier_and_keeps_heaps_small():
-    found = alluxio.sizes(facts(256), ["worker"], True, [MEM], {})
+    found = cache_sizes.sizes(facts(256), ["worker"], True, [MEM], {})
     assert found["heaps"] == {"worker": 16384}
     (tier,) = found["tiers"]
     assert 0.6 * 256 * GIB < tier["quota_mib"] < 0.75 * 256 * GIB
@@ -20,12 +22,12 @@ def test_a_worker_of_the_plan_gives_most_of_its_memory_to_the_tier_and_keeps_hea
 
 
 def test_a_master_of_the_plan_has_a_large_heap_and_no_tier():
-    found = alluxio.sizes(facts(256), ["master"], True, [MEM], {})
+    found = cache_sizes.sizes(facts(256), ["master"], True, [MEM], {})
     assert found == {"heaps": {"master": 65536}, "tiers": [], "block_mib": 64}
 
 
 def test_a_shared_machine_keeps_most_for_its_pods():
-    found = alluxio.sizes(facts(256), ["worker", "client"], False, [MEM], {})
+    found = cache_sizes.sizes(facts(256), ["worker", "client"], False, [MEM], {})
     taken = sum(found["heaps"].values()) + sum(t["quota_mib"] for t in found["tiers"])
     assert taken < 0.16 * 256 * GIB
 
@@ -37,11 +39,13 @@ def test_a_shared_machine_keeps_most_for_its_pods():
 )
 def test_a_tier_on_a_disk_leaves_the_system_and_the_other_tier_room(disk, quota):
     tier = {"kind": "SSD", "path": "/s", "quota_mib": None}
-    assert alluxio.sizes(facts(64, s=disk), ["worker"], True, [tier], {})["tiers"][0]["quota_mib"] == quota
+    assert (
+        cache_sizes.sizes(facts(64, s=disk), ["worker"], True, [tier], {})["tiers"][0]["quota_mib"] == quota
+    )
 
 
 def test_what_is_given_is_taken_as_it_is():
-    found = alluxio.sizes(
+    found = cache_sizes.sizes(
         facts(24), ["master", "worker"], False, [{**MEM, "quota_mib": 256}], {"master": 384, "worker": 300}
     )
     assert found == {
@@ -61,8 +65,8 @@ def test_what_is_given_is_taken_as_it_is():
     ids=["too-small", "too-much", "block"],
 )
 def test_what_does_not_fit_is_refused_with_what_to_do(memory, tiers, block, message):
-    with pytest.raises(alluxio.AlluxioError, match=message) as caught:
-        alluxio.sizes(facts(memory), ["worker"], False, tiers, {}, block)
+    with pytest.raises(cache_sizes.CacheSizeError, match=message) as caught:
+        cache_sizes.sizes(facts(memory), ["worker"], False, tiers, {}, block)
     assert "Remedy" in str(caught.value)
 
 
@@ -70,14 +74,13 @@ def test_what_does_not_fit_is_refused_with_what_to_do(memory, tiers, block, mess
 @pytest.mark.parametrize("dedicated", [False, True])
 def test_the_whole_never_takes_more_than_its_share(gib, dedicated):
     parts = ["master", "worker", "client"]
-    try:
-        found = alluxio.sizes(facts(gib), parts, dedicated, [MEM], {})
-    except alluxio.AlluxioError:
-        assert gib < 64
-        return
+    found = cache_sizes.sizes(facts(gib), parts, dedicated, [MEM], {})
     # Java takes as much again as its heap outside of it.
     taken = 2 * sum(found["heaps"].values()) + found["tiers"][0]["quota_mib"]
-    assert taken <= alluxio.budget(gib * GIB, dedicated)
+    assert taken <= cache_sizes.budget(gib * GIB, dedicated)
+    # A master beside a worker is for the cache: heaps do not eat it up (they took 24 of 25 parts, all of it at 24 GiB).
+    assert found["tiers"][0]["quota_mib"] > 0.15 * taken
+    assert gib < 24 or found["tiers"][0]["quota_mib"] > 0.4 * taken
 
 
 def test_memory_is_read_of_the_kernel():
