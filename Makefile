@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit unit-slow accept test-platform-slow test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults test-day2 molecule bench bench-256 generated reference docs dist clean bench-controller bench-scheduler bench-growth
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit unit-slow accept test-platform-slow test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults test-day2 test-first-site molecule bench bench-256 generated reference docs dist clean bench-controller bench-scheduler bench-growth
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -99,6 +99,12 @@ test-faults: generated ## Plant faults on the lab, remove it, then the same on t
 
 test-day2: generated ## Day-two verbs on the lab, under load, interrupted and repeated; upgrades come last, so the lab is removed afterwards (hours).
 	@scripts/test-lab day2
+	@$(BIN)/avadm lab down
+
+test-first-site: generated ## Go the way of docs/tutorial/site.md on the lab's machines: from `avadm site init` to a first run; removes the lab.
+	@$(BIN)/avadm lab down
+	@rm -rf .first-site
+	@$(BIN)/python scripts/first-site
 	@$(BIN)/avadm lab down
 
 molecule: generated ## Each role up to docker alone on a small lab, then etcd, masters and gateways on several nodes: converge twice, verify; the awkward cases.

@@ -59,7 +59,16 @@ def test_what_passed_is_done_once_for_a_tree(full, checkout):
     assert code == 0, shown
     assert asked[:3] == ["lint", "unit", "unit-slow"]
     downs = ["down", ".lab-hadown", ".lab-bullseyedown"]
-    assert asked[-13:] == ["test-faults", *downs, "test-day2", *downs, "test-bullseye", *downs, "molecule"]
+    assert asked[-14:] == [
+        "test-faults",
+        *downs,
+        "test-day2",
+        *downs,
+        "test-first-site",
+        "test-bullseye",
+        *downs,
+        "molecule",
+    ]
     assert full()[:2] == (0, [*downs, *downs, *downs])
     (checkout / "scripts/new").write_text("uncommitted\n")
     assert full()[1] == asked
