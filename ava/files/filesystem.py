@@ -77,7 +77,7 @@ class Filesystem:
             raise WrongFilesystem(f"{self.path} is no mount of cephfs (found: {kind or 'nothing mounted'})")
         with safe_fs.folder(str(self.path)) as root:
             if self.db.folders.file_system() is None:
-                there = [top for top in TOP.values() if _has(root, top)]
+                there = [top for top in TOP.values() if _holds(root, top)]
                 if there:
                     raise WrongFilesystem(
                         f"{self.path} has folders ({', '.join(there)}) that this database knows nothing of: another database's,"
@@ -98,12 +98,18 @@ class Filesystem:
             )
 
 
-def _has(root: int, name: str) -> bool:
+def _holds(root: int, name: str) -> bool:
+    """Return whether something is there that could be lost; an empty folder may be anybody's (the cache's, say)."""
     try:
-        os.stat(name, dir_fd=root, follow_symlinks=False)
+        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
     except FileNotFoundError:
         return False
-    return True
+    except OSError:  # no folder, or none that may be read
+        return True
+    try:
+        return bool(os.listdir(folder))
+    finally:
+        os.close(folder)
 
 
 def _read(root: int) -> int | None:

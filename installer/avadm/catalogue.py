@@ -935,6 +935,10 @@ CATALOGUE: dict[str, FindingType] = {
         "An under store is a folder of cephfs, a bucket or a folder of an HDFS, one of these.",
         "Write one of `cephfs: /FOLDER`, `s3: {{bucket, endpoint, secret}}` and `hdfs: {{namenodes, folder}}`.",
     ),
+    "mount-of-platform": FindingType(
+        "The cache's folder of cephfs is, or lies in, one of the platform's own.",
+        "Name another folder, such as /cache: the platform alone makes, shares and removes what is in its own.",
+    ),
     "mount-point": FindingType("The file system cannot be mounted there.", "Choose another mount point."),
     "mount-point-shared": FindingType(
         "The cache and cephfs would be mounted inside of one another.", "Choose another mount_point."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from avadm.components.alluxio import placement as cache
 from avadm.components.alluxio.options import CacheMount, HdfsStore, S3Store
+from avadm.components.ava.component import FOLDERS
 from avadm.findings import Finding
 from avadm.site.draft import Draft
 from avadm.site.rules.roles import absent
@@ -71,7 +72,7 @@ def tiers(draft: Draft) -> Iterator[Finding]:
         )
     for i, tier in enumerate(knobs.tiers):
         for other in knobs.tiers[:i]:
-            if _within(tier.path, other.path) or _within(other.path, tier.path):
+            if _shared(tier.path, other.path):
                 yield draft.finding(
                     "tier-shared",
                     (*PATH, "tiers", i, "path"),
@@ -149,6 +150,12 @@ def _cephfs(draft: Draft) -> Iterator[Finding]:
             "mount-without-cephfs", (*PATH, "mounts"), "filesystem: null", "components.ceph.filesystem"
         )
         return
+    if draft.site.components.ava is not None:
+        for i, mount in enumerate(knobs.mounts):
+            own = [f"/{name}" for name in FOLDERS if mount.cephfs and _shared(mount.cephfs, f"/{name}")]
+            if own:
+                path = (*PATH, "mounts", i, "cephfs")
+                yield draft.finding("mount-of-platform", path, mount.cephfs, f"a folder beside {own[0]}")
     if draft.whole("roles"):
         for i, node in draft.nodes("roles"):
             if set(SERVERS) & set(node.roles) and "client" not in node.roles:
@@ -167,13 +174,17 @@ def mount_point(draft: Draft) -> Iterator[Finding]:
     knobs, fs = draft.site.components.alluxio, draft.site.components.ceph.filesystem
     if knobs is None or fs is None or not (draft.ok(*PATH) and draft.ok("components", "ceph")):
         return
-    if _within(knobs.mount_point, fs.mount) or _within(fs.mount, knobs.mount_point):
+    if _shared(knobs.mount_point, fs.mount):
         yield draft.finding(
             "mount-point-shared",
             (*PATH, "mount_point"),
             f"{knobs.mount_point}, {fs.mount}",
             "mount points apart from one another",
         )
+
+
+def _shared(one: str, other: str) -> bool:
+    return _within(one, other) or _within(other, one)
 
 
 def _within(path: str, folder: str) -> bool:

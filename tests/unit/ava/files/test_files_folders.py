@@ -83,10 +83,25 @@ def test_an_empty_file_system_is_not_made_again_once_one_is_known(world, ground,
     assert list(mount.iterdir()) == []
 
 
-def test_folders_that_a_new_database_does_not_know_stop_everything(ground, mount):
-    (mount / "groups").mkdir()
+@pytest.mark.parametrize("there", ["folder", "file", "link"])
+def test_folders_that_a_new_database_does_not_know_stop_everything(ground, mount, there):
+    if there == "folder":
+        (mount / "groups/vision").mkdir(parents=True)
+    elif there == "file":
+        (mount / "groups").touch()
+    else:
+        (mount / "groups").symlink_to("elsewhere")
     with pytest.raises(WrongFilesystem, match="knows nothing of"):
         ground.found()
+    assert not (mount / MARK).exists()
+
+
+def test_an_empty_folder_that_was_there_before_is_used(ground, maker, mount):
+    (mount / "users").mkdir(mode=0o755)
+    ground.found()
+    maker.look(FolderKind.USER, "ann")
+    assert (mount / "users/ann/data").is_dir()
+    assert (mount / "users").stat().st_mode & 0o777 == 0o711
 
 
 def test_a_kill_between_mark_and_database_is_got_over(world, ground, mount, monkeypatch):
