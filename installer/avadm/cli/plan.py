@@ -200,7 +200,11 @@ def _print(
     for text in warned(verdicts):
         console.print(Text(f"! {text}", style="yellow"))
     for step in steps:
-        for line in summarize(verdicts[step.name].reasons):
+        reasons = verdicts[step.name].reasons
+        # Of a phase that never ran the table says all.
+        if {r.state for r in reasons} == {"pending"} and {r.host for r in reasons} == set(step.hosts):
+            continue
+        for line in summarize(reasons):
             console.print(
                 Text(f"{step.name}: {line}", style="dim" if line.startswith("pending") else "yellow")
             )
