@@ -319,7 +319,7 @@ class Lab:
         before = self.folder.config()
         if before is None:
             return
-        fixed = ("name", "subnet", "disks", "disk_bytes", "release")
+        fixed = ("name", "subnet", "disks", "disk_bytes", "release", "any_role")
         wrong = [k for k in fixed if getattr(before, k) != getattr(self.config, k)]
         wrong += [
             k for k in ("storage", "compute", "masters") if getattr(before, k) > getattr(self.config, k)

@@ -369,3 +369,10 @@ def test_an_added_machine_keeps_what_is_in_its_bays_until_it_is_carried_away(lab
     assert [d.letter for d in lab.add("stor4", ("osd",), disks=2).disks] == ["c"]
     lab.discard("stor4")
     assert [d.letter for d in lab.add("stor4", ("osd",), disks=2).disks] == ["b", "c"]
+
+
+def test_machines_that_run_are_not_made_fit_for_other_roles(make, lab):
+    with pytest.raises(AvadmError) as caught:
+        make(any_role=True).up()
+    assert [f.check for f in caught.value.findings] == ["lab-changed"]
+    assert "any_role" in caught.value.findings[0].what
