@@ -107,7 +107,8 @@ def _holds(root: int, name: str) -> bool:
     except OSError:  # no folder, or none that may be read
         return True
     try:
-        return bool(os.listdir(folder))
+        with os.scandir(folder) as entries:
+            return any(entries)
     finally:
         os.close(folder)
 
