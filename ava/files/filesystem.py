@@ -101,16 +101,12 @@ class Filesystem:
 def _holds(root: int, name: str) -> bool:
     """Return whether something is there that could be lost; an empty folder may be anybody's (the cache's, say)."""
     try:
-        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
+        with safe_fs.folder(name, root) as there:
+            return bool(safe_fs.names(there, 1))
     except FileNotFoundError:
         return False
     except OSError:  # no folder, or none that may be read
         return True
-    try:
-        with os.scandir(folder) as entries:
-            return any(entries)
-    finally:
-        os.close(folder)
 
 
 def _read(root: int) -> int | None:
