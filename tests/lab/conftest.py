@@ -17,9 +17,16 @@ from tests.lab.faults.planting import sweep
 from tests.lab.second_apply import second_run  # noqa: F401  a fixture
 
 
+BESIDE = frozenset({"ava", "kubernetes"})
+"""Folders whose tests take nothing of the site's own (its lock, a run): in a pass over the core they run beside the others."""
+
+
 def pytest_collection_modifyitems(items):
     """Run first what must see the lab as it was installed: the doctor also reads what planted faults leave in journals."""
-    for item in (item for item in items if item.path.is_relative_to(Path(__file__).parent)):
+    here = Path(__file__).parent
+    for item in (item for item in items if item.path.is_relative_to(here)):
+        folder = item.path.relative_to(here).parts[0]
+        item.add_marker(pytest.mark.xdist_group(folder if folder in BESIDE else "site"))
         marks = {mark.name for mark in item.iter_markers()}
         if "lab" not in marks or {"core", "slow"} <= marks:
             raise pytest.UsageError(f"{item.nodeid}: wanted: the marker lab, and not both core and slow")
@@ -29,8 +36,9 @@ def pytest_collection_modifyitems(items):
 def pytest_sessionfinish(session):
     """Fail a pass over the core in which something was skipped: its lab lacks a part, which then was not looked at."""
     shown = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = shown.stats.get("skipped", []) if session.config.option.markexpr == "core" else []
-    if skipped:
+    # A process of xdist shows nothing; the one that began it does.
+    core = shown and session.config.option.markexpr.partition(" ")[0] == "core"
+    if core and (skipped := shown.stats.get("skipped", [])):
         shown.write_line(f"\nskipped, and so not tested: {', '.join(one.nodeid for one in skipped)}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
