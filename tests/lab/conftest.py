@@ -16,7 +16,6 @@ from avadm.site.load import load
 from tests.lab.faults.planting import sweep
 from tests.lab.second_apply import second_run  # noqa: F401  a fixture
 
-
 BESIDE = frozenset({"ava", "kubernetes"})
 """Folders whose tests take nothing of the site's own (its lock, a run): in a pass over the core they run beside the others."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from avadm.catalogue import finding
 from avadm.checks.evidence import PreflightContext
 from avadm.checks.framework import Check
@@ -28,6 +31,7 @@ FIXED = {
     "registry": 128,
 }
 SYSTEM = 512
+sizes: Callable[..., dict[str, Any]] = cache_sizes.sizes
 
 
 def needed(site: Site, node: Node) -> int:
@@ -57,7 +61,7 @@ def _cache(site: Site, node: Node, memory_mib: int, *, client: bool) -> None:
         "client": knobs.client_heap_mib,
     }
     tiers = [tier.model_dump() for tier in knobs.tiers if tier.kind == "MEM"]
-    cache_sizes.sizes(
+    sizes(
         {"memory_mib": memory_mib, "disks": {}},
         parts,
         variables.dedicated(node),
