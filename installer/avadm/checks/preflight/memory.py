@@ -31,6 +31,7 @@ FIXED = {
     "registry": 128,
 }
 SYSTEM = 512
+# Written for the nodes' Python 2, which has no annotations.
 sizes: Callable[..., dict[str, Any]] = cache_sizes.sizes
 
 

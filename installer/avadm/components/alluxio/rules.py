@@ -152,7 +152,7 @@ def _cephfs(draft: Draft) -> Iterator[Finding]:
         return
     if draft.site.components.ava is not None:
         for i, mount in enumerate(knobs.mounts):
-            own = [f"/{name}" for name in FOLDERS if mount.cephfs and _shared(mount.cephfs, f"/{name}")]
+            own = [f"/{name}" for name in FOLDERS if mount.cephfs and _within(mount.cephfs, f"/{name}")]
             if own:
                 path = (*PATH, "mounts", i, "cephfs")
                 yield draft.finding("mount-of-platform", path, mount.cephfs, f"a folder beside {own[0]}")
