@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ava.cli.output import note, say, stderr, visible
+from ava.cli.output import note, print_problems, say, stderr, visible
 from ava.domain.names import is_id
 from ava.domain.problems import ApiError, Problem
 
@@ -144,7 +144,11 @@ def report_started(ava: Client, run: RunOut, *, wait: bool, follow_: bool, json:
     if not json:
         started(run, json=False)
     if follow_ and not json:
-        follow(ava, run.id)
+        try:
+            follow(ava, run.id)
+        except ApiError as lost:
+            # The run continues without its log, and its outcome is what this command ends with.
+            print_problems(lost.problems)
     end = wait_until_finished(ava, run.id, quiet=json)
     if json:
         from ava.cli.output import print_json

@@ -16,6 +16,7 @@ from ava.client.base import Resource
 from ava.client.transport import PREFIX, Unreachable, refusal
 from ava.domain.compat import UTC
 from ava.domain.lines import lines
+from ava.domain.problems import ApiError, Problem
 from ava.domain.spec import Spec
 from ava.schemas.model_services import ServiceOut
 from ava.schemas.runs import (
@@ -37,6 +38,10 @@ WAIT_SECONDS = 25
 """For how long one request waits for a change of a run."""
 LEAST_SECONDS, POLL_SECONDS = 0.25, 1.0
 """Between two such requests at least, after a change and without one."""
+AWAY = frozenset({502, 503, 504})
+"""Statuses of a server, or of a source of logs, that may answer when it is asked again."""
+CUTS, LONGEST_PAUSE = 5, 5.0
+"""How often in a row a followed log is asked for again, and seconds before that at most: 11 s in all."""
 
 
 class Line(BaseModel):
@@ -54,6 +59,12 @@ def _row(row: bytes) -> Line | str | None:
         return str(data["end"]) if "end" in data else Line.model_validate(data)
     except (ValueError, TypeError):
         return None
+
+
+def _interrupted(id: str, found: str) -> ApiError:
+    what = "The log cannot be followed to its end."
+    remedy = f"The run continues: follow it with `ava logs -f {id}`, or see `ava show {id}`."
+    return ApiError(503, Problem("log-interrupted", what, f"log of run {id}", found, "", remedy))
 
 
 class RunsApi(Resource):
@@ -174,7 +185,7 @@ class RunsApi(Resource):
         """Yield a run's lines as they are written until it ends; a connection that is cut is made again.
 
         Raises:
-            ApiError: it may not be read (any more), or no source of logs answers.
+            ApiError: it may not be read (any more), no source of logs answers, or the site keeps none.
         """
         last: datetime | None = None
         cuts = 0
@@ -184,10 +195,15 @@ class RunsApi(Resource):
                 for line in self._followed(id, tail if last is None else 10_000, since, pod):
                     last, cuts = line.time, 0
                     yield line
-            except (Unreachable, httpx.TransportError) as error:
+            except (ApiError, httpx.TransportError) as error:
+                if isinstance(error, ApiError) and error.status not in AWAY:
+                    raise
                 cuts += 1
-                if cuts > 5:
+                if cuts > CUTS:
+                    if isinstance(error, ApiError):
+                        raise
                     raise Unreachable(str(self._send.http.base_url), type(error).__name__) from error
+                time.sleep(min(0.2 * 2**cuts, LONGEST_PAUSE))
             else:
                 return
 
@@ -206,11 +222,11 @@ class RunsApi(Resource):
                 if found == "end":
                     return
                 if isinstance(found, str):
-                    # The server has cut it for a reason of its own: asking again tells which.
-                    break
+                    # The server has cut it for a reason of its own: asking again tells which, or helps.
+                    raise _interrupted(id, found)
                 if found is not None:
                     yield found
-        raise Unreachable(str(self._send.http.base_url), "the log was cut")
+        raise _interrupted(id, "the connection was closed")
 
     def queues(self) -> list[QueueOut]:
         """Return all queues."""

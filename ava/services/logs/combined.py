@@ -15,7 +15,7 @@ class CombinedLogs:
         self._live, self._kept = live, kept
 
     async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
-        """Return the newest lines of both; LogsDown where neither has answered."""
+        """Return the newest lines of both; LogBackendUnavailable where neither has answered."""
         found: list[LogLine] = []
         why: list[str] = []
         sources = [self._kept, *([self._live] if target.pods else [])]
@@ -33,9 +33,12 @@ class CombinedLogs:
         try:
             async for line in self._live.follow(target, pods, since=since):
                 yield line
-        except LogBackendUnavailable:
-            async for line in self._kept.follow(target, pods, since=since):
-                yield line
+        except LogBackendUnavailable as live:
+            try:
+                async for line in self._kept.follow(target, pods, since=since):
+                    yield line
+            except LogBackendUnavailable as kept:
+                raise LogBackendUnavailable(f"{live}; {kept}") from kept
 
     async def close(self) -> None:
         """Give connections back."""

@@ -11,6 +11,7 @@ LONGEST = 64 * 1024
 """Bytes of a line; the rest of a longer one is cut."""
 RECORD = 16 * 1024
 """Bytes of a line that docker writes as one record; a longer one is several, each with a time of its own."""
+_NONE = "the API's settings name no source of logs"
 
 
 class LogBackendUnavailable(Exception):
@@ -61,25 +62,25 @@ class Logs(Protocol):
     """A source of logs."""
 
     async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
-        """Return the newest ``limit`` lines, oldest first; LogsDown."""
+        """Return the newest ``limit`` lines, oldest first; LogBackendUnavailable."""
 
     def follow(self, target: Target, pods: Pods, *, since: datetime) -> AsyncIterator[LogLine]:
-        """Yield lines as they come until there are no pods; LogsDown where none can come any more."""
+        """Yield lines as they come until there are no pods; LogBackendUnavailable where none can come any more."""
 
     async def close(self) -> None:
         """Give connections back."""
 
 
 class NoLogs:
-    """Where the settings name no source."""
+    """Where the settings name no source: the site keeps no logs."""
 
     async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
-        """LogsDown."""
-        raise LogBackendUnavailable("the API's settings name no source of logs")
+        """LogBackendUnavailable."""
+        raise LogBackendUnavailable(_NONE)
 
     async def follow(self, target: Target, pods: Pods, *, since: datetime) -> AsyncIterator[LogLine]:
-        """LogsDown."""
-        raise LogBackendUnavailable("the API's settings name no source of logs")
+        """LogBackendUnavailable."""
+        raise LogBackendUnavailable(_NONE)
         yield  # it is a generator
 
     async def close(self) -> None:

@@ -63,7 +63,7 @@ class LiveLogs:
         self._lock = asyncio.Lock()
 
     async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
-        """Return the newest lines of the pods that are there; LogsDown where none can be read."""
+        """Return the newest lines of the pods that are there; LogBackendUnavailable where none can be read."""
         client = await self._client(target.cluster)
         asked = [self._tail(client, target.namespace, pod, since, limit) for pod in target.pods[:MOST]]
         answers = await asyncio.gather(*asked)

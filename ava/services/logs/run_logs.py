@@ -17,7 +17,7 @@ from ava.services.auth import authentication
 from ava.services.auth.caller import Caller
 from ava.services.context import Context
 from ava.services.logs.follower import Follower
-from ava.services.logs.interface import LogBackendUnavailable, LogLine, Target
+from ava.services.logs.interface import LogBackendUnavailable, LogLine, NoLogs, Target
 from ava.services.runs.runs import find_run
 
 Write = Callable[[LogLine], bytes]
@@ -37,9 +37,22 @@ class RunLog:
     several: bool
 
 
+def kept(context: Context) -> bool:
+    """Return whether the API has a source of logs."""
+    return not isinstance(context.logs, NoLogs)
+
+
 def find_log(context: Context, caller: Caller, id: str, pod: str | None) -> RunLog:
-    """Return the log of a run that the caller may see; ApiError 404 for every other run, and for a pod of another run."""
+    """Return the log of a run that the caller may see.
+
+    Raises:
+        ApiError: 404: another run, a pod of another run, or the API has no source of logs.
+    """
     run, pods = _look(context, caller, id)
+    if not kept(context):
+        what = Phrase("This site keeps no logs of runs.")
+        remedy = Phrase("Ask an administrator for it: `components.logs` of the site file.")
+        raise ApiError(404, Problem("logs-not-kept", what, "logs", "none", "", remedy))
     replicas = sum(int(role.get("replicas", 1)) for role in run.spec.get("roles") or [{}])
     return RunLog(run, _target(run, pods, pod), several=pod is None and replicas > 1)
 

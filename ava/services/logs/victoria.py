@@ -39,7 +39,7 @@ class KeptLogs:
         self._clients = [(store.name, _client(store, transport)) for store in stores]
 
     async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
-        """Return the newest lines; LogsDown where no store has answered."""
+        """Return the newest lines; LogBackendUnavailable where no store has answered."""
         params = {"query": text(target, since), "limit": str(limit)}
         asked = [self._ask(name, client, params) for name, client in self._clients]
         answers = await asyncio.gather(*asked)

@@ -16,6 +16,7 @@ from ava.schemas.runs import RunsQuery
 from ava.services import definitions, model_services, node_drains
 from ava.services.auth.caller import Caller
 from ava.services.context import Context
+from ava.services.logs import run_logs
 from ava.services.runs import runs
 from ava.services.workbenches import workbenches
 from ava.web import definition_form, forms, labels
@@ -59,6 +60,7 @@ def _run(visit: PageRequest, id: str) -> dict[str, Any]:
         "why": runs.explain(visit.context, visit.caller, id),
         "mine": found.owner == visit.caller.me.name,
         "spec": found.spec,
+        "logs_kept": run_logs.kept(visit.context),
         "service": model_services.show_service(visit.context, visit.caller, id)
         if found.kind is Kind.SERVICE
         else None,

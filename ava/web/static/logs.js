@@ -105,6 +105,8 @@
       const rows = parts.filter(Boolean).map((text) => JSON.parse(text));
       add(rows);
       const end = rows.find((row) => row.end !== undefined);
+      // Any other end is the API's own, not the run's: it is asked again.
+      if (end && end.end !== "end") throw new Error(end.end);
       if (end) return true;
     }
     return !live;

@@ -226,9 +226,22 @@ def test_a_pods_address_inside_the_cluster_is_not_reported(site: Site) -> None:
 
 def test_sources_that_are_away_are_a_problem_with_a_remedy(site: Site) -> None:
     run = _started(site)
-    site.services.logs = NoLogs()
+    site.services.logs = CombinedLogs(LiveLogs({}), NoLogs())
     answer = site.call("GET", f"/runs/{run}/logs", "ann")
     assert (answer.status_code, codes(answer)) == (503, ["logs-unavailable"])
+    rows = site.call("GET", f"/runs/{run}/logs?follow=true&format=json", "ann").text.splitlines()
+    reasons = ("the log cannot be followed", "cluster default", "no source of logs")
+    assert [reason in json.loads(rows[-1])["end"] for reason in reasons] == [True] * 3
+
+
+@pytest.mark.parametrize("query", ["", "?follow=true"])
+def test_a_site_without_logs_says_so_before_anything_is_sent(site: Site, query: str) -> None:
+    run = _started(site)
+    site.services.logs = NoLogs()
+    answer = site.call("GET", f"/runs/{run}/logs{query}", "ann")
+    assert (answer.status_code, codes(answer)) == (404, ["logs-not-kept"])
+    foreign = site.call("GET", f"/runs/{run}/logs{query}", "eve")
+    assert (foreign.status_code, codes(foreign)) == (404, ["not-found"])
 
 
 def test_a_followed_log_ends_with_its_run_and_says_so(site: Site) -> None:

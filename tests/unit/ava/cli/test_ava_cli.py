@@ -23,7 +23,7 @@ from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Node
 from ava.domain.resources import Resources
 from ava.images.catalogue import Offered, completed
-from ava.services.logs.interface import LogLine
+from ava.services.logs.interface import LogLine, NoLogs
 from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import GIB, NOW, WORD
 from tests.unit.ava.served import Served
@@ -188,6 +188,18 @@ def test_following_prints_the_log_and_ends_with_the_run(ann: Run, served: Served
     assert answer.out.splitlines()[1:] == ["epoch 1 \\x1b[31mred", "epoch 2"], (
         "what would steer the terminal is shown"
     )
+
+
+def test_a_run_whose_log_cannot_be_followed_is_waited_for(ann: Run, served: Served) -> None:
+    def play(run: str) -> None:
+        served.admit(run)
+        threading.Timer(0.5, served.finish, [run]).start()
+
+    served.services.logs = NoLogs()
+    _when_started(served, 1, play)
+    answer = ann("run", "--image", "a/b", "--follow")
+    assert (answer.code, "This site keeps no logs of runs." in answer.err) == (0, True)
+    assert "succeeded" in answer.err
 
 
 def test_a_file_is_submitted_and_human_amounts_are_understood(

@@ -5,15 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
-from ava.client import ApiError, Client, Unreachable
+from ava.client import ApiError, Client, Unreachable, runs
+from ava.client.runs import CUTS, LONGEST_PAUSE
 from ava.client.transport import http_client
 from ava.domain.spec import Amount, Role, Spec
-from ava.services.logs.interface import LogLine
+from ava.services.logs.combined import CombinedLogs
+from ava.services.logs.interface import LogLine, NoLogs
+from ava.services.logs.live import LiveLogs
 from tests.unit.ava.api.site import NOW, SPEC, WORD
 from tests.unit.ava.served import Served
 
@@ -227,6 +231,22 @@ def test_a_stream_ends_soon_after_its_reader_is_shut_out(served: Served, ann: Cl
         list(ann.follow(run.id))
     assert caught.value.status == 401
     assert time.monotonic() - begun < 20
+
+
+def test_a_log_whose_source_stays_away_is_asked_for_again_and_then_given_up(
+    served: Served, ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ann.start("mnist", SPEC)
+    served.admit(run.id)
+    pauses: list[float] = []
+    monkeypatch.setattr(runs, "time", SimpleNamespace(sleep=pauses.append))
+    served.services.logs = CombinedLogs(LiveLogs({}), NoLogs())
+    with pytest.raises(ApiError) as caught:
+        list(ann.follow(run.id))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("log-interrupted", f"log of run {run.id}")
+    assert "no source of logs" in problem.found and f"ava logs -f {run.id}" in problem.remedy
+    assert len(pauses) == CUTS and max(pauses) == LONGEST_PAUSE
 
 
 def test_usage_comes_as_rows_and_as_csv(served: Served, ann: Client) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from ava.domain.folders import Folder, FolderKind
 from ava.images.catalogue import Offered, completed
+from ava.services.logs.interface import NoLogs
 from ava.web import assets
 from ava.web.i18n import Translator
 from tests.unit.ava.api.site import NOW, Site
@@ -127,6 +128,17 @@ def test_a_queued_run_has_no_section_of_figures(site: Site) -> None:
     assert 'id="charts"' not in ann.open(f"/runs/{run}").text
     site.db.runs.admit(run, site.now)
     assert 'id="charts"' in ann.open(f"/runs/{run}").text
+
+
+def test_the_page_of_a_run_says_that_no_logs_are_kept(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    run = site.run(name="quiet")["id"]
+    none = "This site keeps no logs of runs."
+    page = ann.open(f"/runs/{run}").text
+    assert ('id="log"' in page, none in page) == (True, False)
+    site.services.logs = NoLogs()
+    page = ann.open(f"/runs/{run}").text
+    assert ('id="log"' in page, none in page) == (False, True)
 
 
 def test_every_command_and_secret_of_a_page_can_be_copied() -> None:
