@@ -222,6 +222,11 @@ CATALOGUE: dict[str, FindingType] = {
         "It is not clear how a user's entry in the directory is found.",
         "Write user_dn where the DN follows from the login name, or search (Active Directory).",
     ),
+    "ava-logs": FindingType(
+        "Users cannot read what their runs write: the platform reads it from the log stores.",
+        "Add `logs: {{stores: [NODE, NODE]}}` below components.",
+        severity=_WARNING,
+    ),
     "ava-mail-tls": FindingType(
         "The platform would send its password to the mail server in plain words.",
         "Use `tls: starttls`, or leave user out where the server takes mails of the platform without.",

@@ -64,7 +64,7 @@ LOGIN_STEP = ("avadm ava create-admin NAME", "your account, for https://ava.DOMA
     "parts",
     multiple=True,
     metavar="PART,…",
-    help="Install these too: kubernetes, ava (with kubernetes), objects, logs, cache.",
+    help="Install these too: kubernetes, ava (with kubernetes and logs), objects, logs, cache.",
 )
 @click.option(
     "--gpu",

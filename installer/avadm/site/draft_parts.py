@@ -11,7 +11,8 @@ from ipaddress import IPv4Address, IPv4Network
 from avadm.site.draft_file import Addresses, NewNode, invalid
 
 PARTS = ("kubernetes", "ava", "objects", "logs", "cache")
-IMPLIED = {"ava": ("kubernetes",)}
+IMPLIED = {"ava": ("kubernetes", "logs")}
+"""The platform reads its runs' logs from the log stores and nowhere else."""
 LEAST_NODES = 3
 """Nodes without GPUs that any part needs: storage keeps its copies on them, and two of them run what must not be alone."""
 MASTERS_FROM = 4

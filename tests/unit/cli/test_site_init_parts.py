@@ -154,7 +154,7 @@ def test_nodes_with_gpus_compute_and_nothing_else(number):
 
 
 def test_ava_brings_what_it_needs():
-    assert parse_parts(["ava"]) == ("kubernetes", "ava")
+    assert parse_parts(["ava"]) == ("kubernetes", "ava", "logs")
     assert parse_parts(["logs, cache", "logs"]) == ("logs", "cache")
     placed = place(nodes(7), parse_parts(["ava"]))
     assert len(with_role(placed, "database")) == 2

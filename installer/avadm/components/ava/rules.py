@@ -52,6 +52,13 @@ def kept(draft: Draft) -> Iterator[Finding]:
         )
 
 
+def logged(draft: Draft) -> Iterator[Finding]:
+    """Runs' logs are kept: the platform may ask no pod for what it writes."""
+    components = draft.site.components
+    if components.ava and draft.ok(*AVA) and draft.ok("components", "logs") and components.logs is None:
+        yield draft.finding("ava-logs", AVA, "no components.logs", "components.logs, with two stores")
+
+
 def housed(draft: Draft) -> Iterator[Finding]:
     """Some worker without GPUs runs its processes, and all other pods that ask for none; two survive the loss of one."""
     if not draft.site.components.ava or not draft.ok(*AVA) or not draft.whole("roles"):
@@ -128,4 +135,4 @@ def idle(draft: Draft) -> Iterator[Finding]:
         yield draft.finding("ava-idle-prometheus", at, "no prometheus", "a node with the role prometheus")
 
 
-RULES = [stands_on, kept, housed, cached, named, cloned, idle]
+RULES = [stands_on, kept, logged, housed, cached, named, cloned, idle]
