@@ -9,11 +9,12 @@ from pathlib import Path
 
 from avadm_lab.layout import LabNode
 
-# Counted in running nodes: systemd 5 and systemd-logind 1; Prometheus one for each of its five jobs (its unit has
-# PrivateUsers, so that they count for root as well); kubelet 4, containerd 1.
-_NODE = 6
-_PROMETHEUS = 5
-_KUBERNETES = 5
+# Counted in running nodes of a site with everything: systemd 5, systemd-logind and dbus-daemon 1 each, syslog-ng 3;
+# Prometheus one for each of its 22 jobs (its unit has PrivateUsers, so that they count for root as well); kubelet 3 (4 with
+# a plug-in of devices), containerd and kube-controller-manager 1 each.
+_NODE = 10
+_PROMETHEUS = 22
+_KUBERNETES = 6
 
 LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 ENOUGH = 1024
@@ -42,7 +43,8 @@ def left(wanted: int) -> int:
 def provide(nodes: Sequence[LabNode], left: Callable[[int], int] = left, limit: Path = LIMIT) -> str:
     """Raise the kernel's limit where the nodes would find too few; return in words what was done or is lacking, or "".
 
-    With too few they start all the same, but systemd no longer sees some changes, and Prometheus finds no targets.
+    With too few they start all the same, but systemd no longer sees some changes, Prometheus finds no targets, and kubelet
+    ends again and again.
     """
     wanted = needed(nodes)
     if (found := left(wanted)) >= wanted:
@@ -54,7 +56,7 @@ def provide(nodes: Sequence[LabNode], left: Callable[[int], int] = left, limit: 
     except OSError as error:
         return (
             f"the kernel has {found} inotify instances left for root, the nodes take {wanted}, and more are not available "
-            f"({error.strerror}): Prometheus in them will find no targets; raise it where this may be done "
+            f"({error.strerror}): kubelet will not start in them, Prometheus will find no targets; raise it where this may be done "
             f"(sysctl fs.inotify.max_user_instances={ENOUGH}), or take another lab down"
         )
     return (

@@ -22,7 +22,7 @@ def test_too_few_raise_the_limit_and_that_is_reported(tmp_path):
     assert at.read_text() == "1024"
     assert "from 128 to 1024" in reply
     assert "3 were left" in reply
-    assert "take 72" in reply  # 7 nodes x 6, 2 Prometheus x 5, 4 of Kubernetes x 5
+    assert "take 138" in reply  # 7 nodes x 10, 2 Prometheus x 22, 4 of Kubernetes x 6
 
 
 def test_a_limit_that_is_high_and_used_up_is_doubled(tmp_path):
@@ -33,7 +33,7 @@ def test_a_limit_that_is_high_and_used_up_is_doubled(tmp_path):
 def test_a_limit_that_may_not_be_raised_is_reported_with_the_remedy(tmp_path):
     reply = inotify.provide(LAB, left=lambda wanted: 3, limit=tmp_path / "none" / "max_user_instances")
     assert "3 inotify instances left" in reply
-    assert "take 72" in reply
+    assert "take 138" in reply
     assert "No such file" in reply
     assert "sysctl fs.inotify.max_user_instances=1024" in reply
 
