@@ -128,6 +128,7 @@ MESSAGES = {
     "/dev/sdb is not blank: it holds an ext4 file system": "disk was refused",
     "Decryption failed (no vault secrets were found that could decrypt)": "vault",
     "'ceph_fsid' is undefined": "mistake in avadm",
+    "exit status 0: Unknown Kubelet stopped posting node status.": "`journalctl -u kubelet` there",
 }
 
 
