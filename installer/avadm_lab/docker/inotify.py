@@ -56,7 +56,7 @@ def provide(nodes: Sequence[LabNode], left: Callable[[int], int] = left, limit: 
     except OSError as error:
         return (
             f"the kernel has {found} inotify instances left for root, the nodes take {wanted}, and more are not available "
-            f"({error.strerror}): kubelet will not start in them, Prometheus will find no targets; raise it where this may be done "
+            f"({error.strerror}): kubelet and Prometheus in them will not work; raise it where this may be done "
             f"(sysctl fs.inotify.max_user_instances={ENOUGH}), or take another lab down"
         )
     return (
