@@ -47,7 +47,8 @@ def test_a_verb_is_killed_after_some_seconds(verb):
     found = interruptions.killed(["30"], 0.5)
     assert found.alive
     assert time.monotonic() - begun < 10
-    assert found.output.splitlines() == ["[1/3] step 1 of osd.1"]
+    # A busy machine has not begun by then.
+    assert found.output.splitlines() in ([], ["[1/3] step 1 of osd.1"])
 
 
 @pytest.mark.parametrize("at", [9, "osd.9", 20.0])
