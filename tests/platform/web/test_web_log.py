@@ -36,8 +36,8 @@ def page(chromium: Browser) -> Iterator[Page]:
     context.close()
 
 
-def served(page: Page, written: list[dict[str, str]], cuts: list[int]) -> list[dict[str, str]]:
-    """Answer as the API does, of lines since a time; each answer but the last is cut behind some lines."""
+def served(page: Page, written: list[dict[str, str]], cuts: list[int], why: str = "") -> list[dict[str, str]]:
+    """Answer as the API does, of lines since a time; each answer but the last is cut behind some lines, or ends with ``why``."""
     asked: list[dict[str, str]] = []
 
     def answer(route: Route) -> None:
@@ -48,6 +48,8 @@ def served(page: Page, written: list[dict[str, str]], cuts: list[int]) -> list[d
         rows: list[dict[str, str]] = [row for row in there if row["time"] >= query.get("since", "")]
         if last:
             rows = [*rows, {"end": "end"}]
+        elif why:
+            rows = [*rows, {"end": why}]
         route.fulfill(
             body="".join(json.dumps(row) + "\n" for row in rows), content_type="application/x-ndjson"
         )
@@ -79,6 +81,13 @@ def test_a_cut_loses_and_repeats_no_line(page: Page) -> None:
     asked = served(page, written, [2, 3, 4, 6])
     assert sorted(shown(page)) == sorted(row["text"] for row in written)
     assert [query["tail"] for query in asked] == ["1000", *["10000"] * 4]
+
+
+@pytest.mark.parametrize("why", ["stopped", "the log cannot be followed: no store answers"])
+def test_an_end_that_is_not_the_runs_is_asked_again(page: Page, why: str) -> None:
+    written = [line("01.000100", "one"), line("01.000200", "two")]
+    assert [query["tail"] for query in served(page, written, [1], why)] == ["1000", "10000"]
+    assert shown(page) == ["one", "two"]
 
 
 def test_lines_are_found_and_copied(page: Page) -> None:
