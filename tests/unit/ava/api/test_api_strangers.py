@@ -18,7 +18,7 @@ NETWORK = {"trusted_proxies": ["192.0.2.0/24"]}
 
 @pytest.fixture
 def tight(tmp_path: Path) -> Iterator[Site]:
-    limits = {"login_account": "3/hour", "login_name": "6/hour", "login_slow": "2/minute"}
+    limits = {"login_account": "3/day", "login_name": "6/day", "login_slow": "2/day"}
     made = Site(tmp_path, limits=Limits.model_validate(OPEN.model_dump() | limits), config=NETWORK)
     yield made
     made.close()

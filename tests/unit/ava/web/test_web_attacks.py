@@ -298,7 +298,7 @@ def test_guessed_passwords_run_into_the_limit_and_the_page_says_when_to_come_aga
     from ava.services.config import Limits
     from tests.unit.ava.web.browser import web_site
 
-    site = web_site(tmp_path, limits=Limits(login_address="3/minute"))
+    site = web_site(tmp_path, limits=Limits(login_address="3/day"))
     browser = Browser(site)
     browser.open("/login")
     answers = [browser.send("/login", {"name": "ann", "password": "wrong"}) for _ in range(4)]
