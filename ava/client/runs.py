@@ -13,7 +13,7 @@ import httpx
 from pydantic import BaseModel
 
 from ava.client.base import Resource
-from ava.client.transport import PREFIX, Unreachable, refusal
+from ava.client.transport import AWAY, PREFIX, Unreachable, refusal
 from ava.domain.compat import UTC
 from ava.domain.lines import lines
 from ava.domain.problems import ApiError, Problem
@@ -38,8 +38,6 @@ WAIT_SECONDS = 25
 """For how long one request waits for a change of a run."""
 LEAST_SECONDS, POLL_SECONDS = 0.25, 1.0
 """Between two such requests at least, after a change and without one."""
-AWAY = frozenset({502, 503, 504})
-"""Statuses of a server, or of a source of logs, that may answer when it is asked again."""
 CUTS, LONGEST_PAUSE = 5, 5.0
 """How often in a row a followed log is asked for again, and seconds before that at most: 11 s in all."""
 
@@ -195,17 +193,16 @@ class RunsApi(Resource):
                 for line in self._followed(id, tail if last is None else 10_000, since, pod):
                     last, cuts = line.time, 0
                     yield line
-            except (ApiError, httpx.TransportError) as error:
-                if isinstance(error, ApiError) and error.status not in AWAY:
-                    raise
-                cuts += 1
-                if cuts > CUTS:
-                    if isinstance(error, ApiError):
-                        raise
-                    raise Unreachable(str(self._send.http.base_url), type(error).__name__) from error
-                time.sleep(min(0.2 * 2**cuts, LONGEST_PAUSE))
+            except httpx.TransportError as error:
+                lost: ApiError = Unreachable(str(self._send.http.base_url), type(error).__name__)
+            except ApiError as error:
+                lost = error
             else:
                 return
+            cuts += 1
+            if lost.status not in AWAY or cuts > CUTS:
+                raise lost
+            time.sleep(min(0.2 * 2**cuts, LONGEST_PAUSE))
 
     def _followed(self, id: str, tail: int, since: datetime | None, pod: str | None) -> Iterator[Line]:
         params = {"follow": "true", "tail": str(tail), "format": "json"}

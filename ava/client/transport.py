@@ -17,6 +17,8 @@ PREFIX = "/api/v1"
 TRIES = 4
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _AGAIN = frozenset({429, 503})
+AWAY = frozenset({502, 503, 504})
+"""Statuses of a server, or of what it asks, that may answer when it is asked again."""
 KEEP_ALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     *(
@@ -178,7 +180,7 @@ def refusal(answer: httpx.Response) -> ApiError:
                     _shown(answer),
                     "a reply of AVA",
                     "AVA has no process that is ready, or does not answer in time: try again in a minute."
-                    if answer.status_code in (502, 503, 504)
+                    if answer.status_code in AWAY
                     else "Check the address; a proxy in between may have answered.",
                 )
             ]
