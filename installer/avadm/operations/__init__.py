@@ -1,1 +1,1 @@
-"""Operations of day two: PostgreSQL."""
+"""Day two: nodes, disks, upgrades, power, maintenance, PostgreSQL's backups."""
