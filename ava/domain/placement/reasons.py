@@ -23,7 +23,8 @@ def some(names: Iterable[str]) -> str:
     """Return the first of some names and how many more there are."""
     every = sorted(set(names))
     more = len(every) - _MOST
-    return ", ".join(every[:_MOST]) + (f" and {more} more" if more > 0 else "")
+    names = ", ".join(every[:_MOST])
+    return Phrase("{names} and {count} more", names=names, count=more) if more > 0 else names
 
 
 def nodes(count: int) -> str:
@@ -62,6 +63,7 @@ _FREE = {
     "gpu": Phrase("GPU {best} free at most, {want} wanted"),
     "cpu": Phrase("CPU {best} free at most, {want} wanted"),
     "memory": Phrase("memory {best} free at most, {want} wanted"),
+    "disk": Phrase("disk {best} free at most, {want} wanted"),
 }
 
 
@@ -76,12 +78,12 @@ def _of_resource(name: str, pod: Pod, slots: list[FreeResources]) -> Found:
     if soon > 0:
         more = number(name, soon)
         text = Phrase("{text} ({more} more when pods that are stopping have ended)", text=text, more=more)
-    return (text, f"{best} free at most", want)
+    return (text, Phrase("{best} free at most", best=best), want)
 
 
 def _of_disk(pod: Pod, slots: list[FreeResources]) -> Found:
     want, best = number("disk", pod.disk), number("disk", max(0, *(s.disk() for s in slots), 0))
-    return (f"disk {best} free at most, {want} wanted", f"{best} free at most", want)
+    return (Phrase(_FREE["disk"], best=best, want=want), Phrase("{best} free at most", best=best), want)
 
 
 _TEXTS: Mapping[Cause, Callable[[Pod, list[FreeResources]], Found]] = {
@@ -100,12 +102,12 @@ _TEXTS: Mapping[Cause, Callable[[Pod, list[FreeResources]], Found]] = {
     Cause.SELECTOR: lambda p, s: (
         Phrase("without the labels wanted"),
         some(x.node.name for x in s),
-        ", ".join(f"{k}={v}" for k, v in p.where.selector) or "the affinity's labels",
+        ", ".join(f"{k}={v}" for k, v in p.where.selector) or Phrase("the affinity's labels"),
     ),
     Cause.TAINT: lambda p, s: (
         Phrase("with a taint that is not tolerated"),
         some(t.key for x in s for t in x.node.taints),
-        "no such taint",
+        Phrase("no such taint"),
     ),
     Cause.CORDONED: lambda p, s: (Phrase("taken out of use"), some(x.node.name for x in s), "schedulable"),
     Cause.CONDITION: lambda p, s: (
@@ -118,7 +120,11 @@ _TEXTS: Mapping[Cause, Callable[[Pod, list[FreeResources]], Found]] = {
         Phrase("taken"),
         ", ".join(f"{port} ({proto})" for proto, _, port in sorted(p.ports)),
     ),
-    Cause.PODS: lambda p, s: (Phrase("with as many pods as they take"), "0 places", "1 place"),
+    Cause.PODS: lambda p, s: (
+        Phrase("with as many pods as they take"),
+        Phrase("no place left"),
+        Phrase("a place"),
+    ),
     Cause.GPU: lambda p, s: _of_resource("gpu", p, s),
     Cause.CPU: lambda p, s: _of_resource("cpu", p, s),
     Cause.MEMORY: lambda p, s: _of_resource("memory", p, s),
