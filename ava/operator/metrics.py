@@ -18,25 +18,32 @@ class Metrics:
         self.cluster = cluster
 
         def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"ava_operator_{name}", text, **common).labels(cluster)  # type: ignore[arg-type]
+            return Gauge(name, text, **common).labels(cluster)  # type: ignore[arg-type]
 
         def counter(name: str, text: str) -> Counter:
-            return Counter(f"ava_operator_{name}", text, **common).labels(cluster)  # type: ignore[arg-type]
+            return Counter(name, text, **common).labels(cluster)  # type: ignore[arg-type]
 
-        self.leader = gauge("leader", "1 where this process acts")
-        self.runs = gauge("runs", "Runs that have pods or should have")
-        self.pods = gauge("pods", "Pods of runs")
-        self.silent = gauge("api_server_silent_seconds", "Seconds since the API server was last heard")
-        self.waiting = gauge("queue_length", "Runs that wait to be looked at")
-        self.passes = counter("passes", "Passes over all active runs that ended")
-        self.errors = counter("errors", "Looks at a run that failed and will be repeated")
-        self.lost_writes = counter("fenced_writes", "Writes refused because the lead was lost")
-        self.orphans = counter("orphans_removed", "Objects removed whose run is finished or unknown")
-        self.forced = counter("pods_forced", "Pods forgotten without their kubelet")
-        self.notices = counter("notices_sent", "Notices delivered")
-        self.notices_failed = counter("notices_failed", "Deliveries that failed and will be repeated")
+        self.leader = gauge("ava_operator_leader", "1 where this process acts")
+        self.runs = gauge("ava_operator_runs", "Runs that have pods or should have")
+        self.pods = gauge("ava_operator_pods", "Pods of runs")
+        self.silent = gauge(
+            "ava_operator_api_server_silent_seconds", "Seconds since the API server was last heard"
+        )
+        self.waiting = gauge("ava_operator_queue_length", "Runs that wait to be looked at")
+        self.passes = counter("ava_operator_passes", "Passes over all active runs that ended")
+        self.errors = counter("ava_operator_errors", "Looks at a run that failed and will be repeated")
+        self.lost_writes = counter("ava_operator_fenced_writes", "Writes refused because the lead was lost")
+        self.orphans = counter(
+            "ava_operator_orphans_removed", "Objects removed whose run is finished or unknown"
+        )
+        self.forced = counter("ava_operator_pods_forced", "Pods forgotten without their kubelet")
+        self.notices = counter("ava_operator_notices_sent", "Notices delivered")
+        self.notices_failed = counter(
+            "ava_operator_notices_failed", "Deliveries that failed and will be repeated"
+        )
         self.notices_unconfirmed = counter(
-            "notices_unconfirmed", "Mails left out because the address of their user is not confirmed"
+            "ava_operator_notices_unconfirmed",
+            "Mails left out because the address of their user is not confirmed",
         )
         self.run_info = RunInfo()
         self.registry.register(self.run_info)

@@ -17,33 +17,40 @@ class Metrics:
         self.registry = CollectorRegistry()
         build.publish(self.registry)
         r = self.registry
-        name = "ava_scheduler"
-        self.leads = Gauge(f"{name}_leads", "1 while this process acts", registry=r)
+        self.leads = Gauge("ava_scheduler_leads", "1 while this process acts", registry=r)
         self.decision = Histogram(
-            f"{name}_decision_seconds", "Deciding on one run's pods", ["placed"], registry=r, buckets=_FAST
+            "ava_scheduler_decision_seconds",
+            "Deciding on one run's pods",
+            ["placed"],
+            registry=r,
+            buckets=_FAST,
         )
-        self.bind = Histogram(f"{name}_bind_seconds", "One bind, until its reply", registry=r, buckets=_SLOW)
+        self.bind = Histogram(
+            "ava_scheduler_bind_seconds", "One bind, until its reply", registry=r, buckets=_SLOW
+        )
         self.binds = Counter(
-            f"{name}_binds", "Binds by result: bound, refused, failed", ["result"], registry=r
+            "ava_scheduler_binds", "Binds by result: bound, refused, failed", ["result"], registry=r
         )
-        self.gangs = Gauge(f"{name}_waiting_gangs", "Runs whose pods wait for nodes", registry=r)
-        self.pods = Gauge(f"{name}_waiting_pods", "Pods that wait for nodes", registry=r)
+        self.gangs = Gauge("ava_scheduler_waiting_gangs", "Runs whose pods wait for nodes", registry=r)
+        self.pods = Gauge("ava_scheduler_waiting_pods", "Pods that wait for nodes", registry=r)
         self.assumed = Gauge(
-            f"{name}_assumed_pods", "Pods being bound, or bound and not seen there yet", registry=r
+            "ava_scheduler_assumed_pods", "Pods being bound, or bound and not seen there yet", registry=r
         )
-        self.nodes = Gauge(f"{name}_nodes", "Nodes known", registry=r)
-        self.gpus = Gauge(f"{name}_gpus", "GPUs by state: free, used", ["state"], registry=r)
+        self.nodes = Gauge("ava_scheduler_nodes", "Nodes known", registry=r)
+        self.gpus = Gauge("ava_scheduler_gpus", "GPUs by state: free, used", ["state"], registry=r)
         self.overcommitted = Gauge(
-            f"{name}_overcommitted_nodes",
+            "ava_scheduler_overcommitted_nodes",
             "Nodes with more GPUs given away than they have; must be 0",
             registry=r,
         )
-        self.admitted = Counter(f"{name}_admitted_runs", "Runs admitted", registry=r)
+        self.admitted = Counter("ava_scheduler_admitted_runs", "Runs admitted", registry=r)
         self.queued = Gauge(
-            f"{name}_queued_runs", "Runs that wait for their group's quota or queue", registry=r
+            "ava_scheduler_queued_runs", "Runs that wait for their group's quota or queue", registry=r
         )
         self.round = Histogram(
-            f"{name}_admission_seconds", "One round of admission", registry=r, buckets=_SLOW
+            "ava_scheduler_admission_seconds", "One round of admission", registry=r, buckets=_SLOW
         )
-        self.errors = Counter(f"{name}_errors", "Errors that were waited out, by part", ["part"], registry=r)
-        self.silence = Gauge(f"{name}_silence_seconds", "Since Kubernetes was last heard", registry=r)
+        self.errors = Counter(
+            "ava_scheduler_errors", "Errors that were waited out, by part", ["part"], registry=r
+        )
+        self.silence = Gauge("ava_scheduler_silence_seconds", "Since Kubernetes was last heard", registry=r)
