@@ -57,7 +57,7 @@ def issue(store: KeyStore, site: Site, keys: Mapping[str, str], at: datetime | N
     signers = dict(store.authorities)
     for one in authorities(site):
         held = signers.setdefault(one, [])
-        if not held or not certs.certifies(held[0], keys[one.key]) or certs.short_lived(held[0], at):
+        if not held or not certs.certifies(held[0], keys[one.key]) or certs.due_for_renewal(held[0], at):
             # The same key and name: what the former one signed stays good, and nodes may have either.
             signers[one] = [certs.authority(f"{site.name} {one}", keys[one.key], at)]
     days = site.components.kubernetes.certificate_days
@@ -80,6 +80,6 @@ def _current(
     """Return a certificate that is good: the one that is kept, or a new one."""
     pem = store.leaf(leaf.name)
     key, by = keys[leaf.key], keys[leaf.authority.key]
-    if pem and certs.certifies(pem, key) and certs.says(pem, leaf, by) and not certs.short_lived(pem, at):
+    if pem and certs.certifies(pem, key) and certs.says(pem, leaf, by) and not certs.due_for_renewal(pem, at):
         return pem
     return certs.leaf(leaf, key, signers[leaf.authority][0], by, at, days)

@@ -114,7 +114,7 @@ def leaf(wanted: Leaf, kept: str, by: str, by_kept: str, at: datetime, days: int
     return _signed(built, signer)
 
 
-def short_lived(pem: str, at: datetime) -> bool:
+def due_for_renewal(pem: str, at: datetime) -> bool:
     """Whether less than a third of a certificate's life is left."""
     made = x509.load_pem_x509_certificate(pem.encode())
     end = made.not_valid_after_utc

@@ -35,7 +35,7 @@ def _members(s: Snapshot, node: str, data: Any) -> Iterator[Finding]:
             yield bad(
                 "it is no member of the cluster",
                 name,
-                f"`ansible-playbook playbooks/etcd-replace.yml` puts {name} in again.",
+                f"`avadm apply etcd --replace {name}` puts it in again.",
             )
     if len(data["members"]) > len(wanted):
         yield warn(f"{quantity(len(data['members']), 'member')}, the site file has {len(wanted)}", "cluster")
