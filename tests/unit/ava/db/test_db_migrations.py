@@ -132,7 +132,7 @@ def test_there_is_one_line_of_revisions_and_no_way_back():
 
 
 def test_each_revision_is_tried_with_data():
-    assert list(WRITTEN) == ORDER
+    assert list(WRITTEN) == ORDER, "WRITTEN says what each revision found"
 
 
 # A migration that landed stays as it is.
