@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit unit-slow accept test-platform-slow test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults test-day2 test-first-site molecule bench bench-256 generated reference docs dist clean bench-controller bench-scheduler bench-growth
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit unit-slow accept test-platform-slow test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha lab-five test-five test-faults test-day2 test-first-site molecule bench bench-256 generated reference docs dist clean bench-controller bench-scheduler bench-growth
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -91,6 +91,17 @@ lab-ha: generated ## A lab with three masters: etcd, API behind a virtual addres
 test-ha: lab-ha ## Plant faults on that lab: lost masters, members, address, daemons, nodes (slow).
 	@$(BIN)/pytest tests/lab/kubernetes -m "lab and slow" --junitxml="runs/$$(date -u +%Y%m%dT%H%M%SZ)-tests.xml"
 
+# Five masters, so that two can leave.
+lab-five test-five: export AVADM_LAB_DIR = $(CURDIR)/.lab-five
+lab-five test-five: export AVADM_SITE = $(CURDIR)/.lab-five/site.yml
+
+lab-five: generated ## A lab with five masters and PostgreSQL.
+	@scripts/lab-install --masters 5 --storage 0 --compute 3 --with database
+
+test-five: lab-five ## Upgrade etcd on that lab, then remove roles from nodes: services, PostgreSQL, masters (slow).
+	@$(BIN)/pytest tests/lab/day2/test_upgrade.py tests/lab/day2/test_role_removal.py -m lab -k "role_removal or etcd_is_killed" --junitxml="runs/$$(date -u +%Y%m%dT%H%M%SZ)-tests.xml"
+	@$(BIN)/avadm lab down
+
 # One lab with Kubernetes at a time: two cores.
 test-faults: generated ## Plant faults on the lab, remove it, then the same on three masters (slow).
 	@scripts/test-lab "lab and slow and not day2"
@@ -100,6 +111,7 @@ test-faults: generated ## Plant faults on the lab, remove it, then the same on t
 test-day2: generated ## Day-two verbs on the lab, under load, interrupted and repeated; upgrades come last, so the lab is removed afterwards (hours).
 	@scripts/test-lab day2
 	@$(BIN)/avadm lab down
+	@$(MAKE) --no-print-directory test-five
 
 test-first-site: generated ## Go the way of docs/tutorial/site.md on the lab's machines: from `avadm site init` to a first run; removes the lab.
 	@$(BIN)/avadm lab down

@@ -1,0 +1,102 @@
+"""`avadm node remove NAME --role` on a lab of five masters: services, PostgreSQL's primary, then two masters, under load.
+
+The lab has three masters afterwards.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from avadm.operations import removal_services
+from avadm.site import edit
+from tests.controls.day_two import KILLED_AT_RANDOM
+from tests.lab.conftest import seen
+from tests.lab.day2.interruptions import killed
+from tests.lab.day2.test_node_add_remove import good, having, inside, named
+from tests.lab.day2.test_node_replace import etcd_members
+from tests.lab.faults.drive import avadm
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.day2]
+
+SERVICES = {
+    one.role: one.units
+    for one in removal_services.SERVICES
+    if one.role in {"dns", "ingress", "prometheus", "alertmanager"}
+}
+"""Units of the roles that several workers have without shared storage."""
+PATRONI = "patronictl -c /etc/patroni/config.yml list --format=json"
+
+
+def give(changes):
+    """Give roles to nodes, and to no others, in the site file."""
+    path = Path(seen().site_path)
+    text = path.read_text(encoding="utf-8")
+    for role, names in changes.items():
+        text = edit.changed(text, edit.giving_role(role, names))
+    edit.write(path, text)
+
+
+def unchanged():
+    return json.loads(good("apply", "--json", "--yes"))["changed"] == 0
+
+
+@pytest.fixture(scope="module")
+def grown():
+    """Have every worker serve everything, and PostgreSQL on three nodes."""
+    lab = seen()
+    workers = having(lab, "worker")
+    if len(having(lab, "master")) < 5 or len(workers) < 3 or not having(lab, "database"):
+        pytest.skip("a lab of five masters, three workers and PostgreSQL")
+    give(dict.fromkeys((*SERVICES, "database"), workers[:3]))
+    good("apply", "--yes")
+    return workers[:3]
+
+
+@pytest.mark.parametrize("role", SERVICES)
+def test_a_service_leaves_a_node_that_stays(grown, role):
+    lab, name, last = seen(), grown[0], SERVICES[role][-1]
+    good("node", "remove", name, "--role", role, "--yes")
+    assert having(lab, role) == grown[1:]
+    assert lab.run(name, f"systemctl is-active {last}").returncode != 0
+    for other in grown[1:]:
+        assert lab.run(other, f"systemctl is-active {last}").returncode == 0
+
+
+def test_the_primary_of_the_database_leaves_under_load(grown, loads, recorder):
+    lab = seen()
+    members = json.loads(lab.sh(grown[1], PATRONI))
+    primary = next(one["Member"] for one in members if one["Role"] == "Leader")
+    with recorder.under("node remove", KILLED_AT_RANDOM, loads("KQ", away=[primary])):
+        killed(["node", "remove", primary, "--role", "database", "--yes"], 12.0)
+        good("node", "remove", primary, "--role", "database", "--yes")
+    left = [name for name in grown if name != primary]
+    members = json.loads(lab.sh(left[0], PATRONI))
+    assert {one["Member"] for one in members} == set(left)
+    assert {one["Role"] for one in members} == {"Leader", "Sync Standby"}
+    assert lab.run(primary, "systemctl is-active patroni").returncode != 0
+    assert unchanged()
+
+
+def test_two_of_five_masters_leave_under_load(grown, loads, recorder):
+    lab = seen()
+    masters = having(lab, "master")
+    stay, leave = masters[1:4], [masters[0], masters[4]]
+    refused = avadm("node", "remove", leave[0], "--dry-run", "--json")
+    assert "quorum-even" in {one["check"] for one in json.loads(refused.stdout)["refused"]}
+    give({"master": stay, "etcd": stay})
+    with recorder.under("node remove", KILLED_AT_RANDOM, loads("KQ", away=leave)):
+        for name in leave:
+            for role, seconds in (("master", 20.0), ("etcd", 4.0)):
+                killed(["node", "remove", name, "--role", role, "--yes"], seconds)
+                good("node", "remove", name, "--role", role, "--yes")
+    assert etcd_members(lab) == set(stay)
+    endpoints = json.loads(lab.sh(stay[0], "kubectl get endpoints kubernetes -o json"))["subsets"][0]
+    assert {one["ip"] for one in endpoints["addresses"]} == {str(lab.node(name)["address"]) for name in stay}
+    assert unchanged()
+    for name in leave:
+        good("node", "remove", name, "--yes")
+        assert named(lab, name) == []
+        units = inside(name, "systemctl is-active etcd kube-apiserver kubelet haproxy || true")
+        assert set(units.split()) <= {"inactive", "unknown"}
+    assert unchanged()
