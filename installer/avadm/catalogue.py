@@ -119,6 +119,10 @@ CATALOGUE: dict[str, FindingType] = {
         "Alertmanager did not {words} a silence.",
         "See whether `amtool silence query` works there as root; `avadm apply monitoring` fixes Alertmanager.",
     ),
+    "api-server-away": FindingType(
+        "haproxy did not take an API server out of service, or into it again.",
+        "See `systemctl status haproxy` there.",
+    ),
     "artifact-build": FindingType(
         "Building {name} failed: {title}.",
         "Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "

@@ -16,8 +16,11 @@ from avadm.disks.nodes import ask
 from avadm.errors import AvadmError
 from avadm.kube.node_runs import Notice, Platform
 from avadm.remote import access
+from avadm.remote.call import Function, mapping
+from avadm.remote.call import ask as ask_all
 from avadm.remote.fleet import Result
 from avadm.site.placement import alertmanagers
+from avadm_node.probes import haproxy
 from avadm_node.probes.disks import locate
 
 TEXTFILES = "/var/lib/prometheus/node-exporter"
@@ -25,6 +28,9 @@ TEXTFILES = "/var/lib/prometheus/node-exporter"
 END_METRIC = "avadm_maintenance_end_timestamp_seconds"
 LED_S = 60.0
 """Seconds that a node has for an LED."""
+API_BACKEND = "apiservers"
+"""The API servers in haproxy's configuration (roles/kube_vip)."""
+_HAPROXY: Function = haproxy.do
 
 
 @dataclass(frozen=True)
@@ -216,6 +222,48 @@ class AddressAway(Setting):
         if done.rc not in good:
             raise AvadmError(finding("address-away", command, done.complaint, host=self.target))
         return done
+
+
+@dataclass(frozen=True)
+class ApiServerAway(Setting):
+    """No request through the API's virtual address comes to a node's API server; the target is the node's name.
+
+    haproxy of every master keeps it in memory: one that starts again has forgotten it, as if it had been undone.
+    """
+
+    kind: ClassVar[str] = "api-server-away"
+    blocks: ClassVar[bool] = False  # the other API servers do its work
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return f"no requests to the API server of {self.target}"
+
+    def held(self, cluster: Cluster) -> bool:
+        """Return whether a haproxy keeps requests from it; one that does not run keeps nothing."""
+        return any(found["away"] for found in self._all(cluster, None).values())
+
+    def set(self, cluster: Cluster) -> None:
+        """Have each haproxy finish its requests, and send it no further ones."""
+        for node, found in self._all(cluster, "away").items():
+            # The one that does not answer sends nobody there.
+            if found["why"] and found["away"] is not None:
+                raise AvadmError(finding("api-server-away", found["why"], host=node))
+
+    def unset(self, cluster: Cluster) -> None:
+        """Let requests come again; a node that the site no longer has counts as done."""
+        if any(node.name == self.target for node in cluster.site.nodes):
+            for node, found in self._all(cluster, "back").items():
+                if found["away"]:
+                    raise AvadmError(finding("api-server-away", found["why"], host=node))
+
+    def _all(self, cluster: Cluster, want: str | None) -> dict[str, dict[str, Any]]:
+        """Return node to the reply, of the masters that can be reached."""
+        given = {"backend": API_BACKEND, "server": self.target, "want": want}
+        masters = cluster.asked("master")
+        python, asked = cluster.site_file.profile.python, dict.fromkeys(masters, given)
+        answers = ask_all(cluster.fleet, python, _HAPROXY, asked, read=mapping)
+        return {node: one.value for node, one in answers.items() if one.value is not None}
 
 
 @dataclass(frozen=True)

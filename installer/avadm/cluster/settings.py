@@ -14,6 +14,7 @@ from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.cluster.kinds import (
     AddressAway,
+    ApiServerAway,
     Cordon,
     EndMetric,
     LocateLed,
@@ -33,6 +34,7 @@ KINDS: dict[str, type[Setting]] = {
     kind.kind: kind
     for kind in (
         AddressAway,
+        ApiServerAway,
         Cordon,
         EndMetric,
         LocateLed,

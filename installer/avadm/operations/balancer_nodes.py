@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import AddressAway
+from avadm.cluster.kinds import AddressAway, ApiServerAway
 from avadm.cluster.setting import Setting
 from avadm.components.masters.component import balanced
 
@@ -29,6 +29,12 @@ class BalancerNodes:
         """Return that the virtual address is not held by a node, where another one can hold it."""
         alone = all(len(names) == 1 for _, _, names in self._groups() if node in names)
         return () if alone else (AddressAway(node),)
+
+    def api_server(self, node: str) -> tuple[Setting, ...]:
+        """Return that requests keep away from a node's API server, where another one answers at the virtual address."""
+        masters = [n.name for n in self.cluster.site.with_role("master")]
+        several = self.cluster.site.network.api_vip is not None and len(masters) > 1
+        return (ApiServerAway(node),) if several and node in masters else ()
 
     def troubles(self) -> dict[str, str]:
         """Return node to why its haproxy, or the virtual address asked from there, does not answer."""

@@ -14,6 +14,7 @@ from avadm.catalogue import finding
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
 from avadm.kube.drain import listed
+from avadm.operations.balancer_nodes import BalancerNodes
 from avadm.operations.drain import ACCEPTABLE as DRAIN_IDS
 from avadm.operations.drain import DrainPart
 from avadm.operations.model import Gate, Interruption, Progress, Step, Tell
@@ -230,6 +231,7 @@ class _Plan:
                 self._master(name),
                 nodes=(name,),
                 done=self._master_done(name),
+                settings=BalancerNodes(self.asked.cluster).api_server(name),
                 gate=Gate(
                     f"{self.wanted} runs behind the address of {name} and all API servers answer",
                     self._look_at_master(name),

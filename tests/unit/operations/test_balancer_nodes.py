@@ -1,11 +1,15 @@
 """haproxy's nodes in an upgrade: the virtual address leaves a node first, and is asked from every node."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from avadm.cluster import kinds
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import AddressAway
+from avadm.cluster.kinds import AddressAway, ApiServerAway
 from avadm.errors import AvadmError
 from avadm.operations.balancer_nodes import BalancerNodes
+from avadm.remote.call import Answer
 from avadm.remote.fleet import Result
 from tests.unit.fakes import sites
 
@@ -80,3 +84,54 @@ def test_a_node_that_does_not_answer_is_no_node_without_the_address():
     with pytest.raises(AvadmError):
         AddressAway("m1").held(cluster)
     AddressAway("gone").unset(cluster)
+
+
+class Balancers:
+    """haproxy of some nodes: server to its admin state."""
+
+    def __init__(self, **nodes):
+        self.states, self.refused = nodes, ""
+
+    def __call__(self, fleet, python, function, given, read):
+        return {node: self._one(self.states[node], params) for node, params in given.items()}
+
+    def _one(self, state, given):
+        if state is None:
+            return Answer(None, None, "no route")
+        if self.refused:
+            return Answer(None, {"away": state == "maint", "why": self.refused})
+        state = {"away": "maint", "back": "ready"}.get(given["want"], state)
+        for node, own in self.states.items():
+            self.states[node] = own and state
+        return Answer(None, {"away": state == "maint", "why": ""})
+
+
+def test_requests_leave_an_api_server_and_come_again(monkeypatch):
+    _, cluster, balancer = made()
+    cluster.site_file.profile = SimpleNamespace(python="python3")
+    haproxy = Balancers(m1="ready", m2="ready")
+    monkeypatch.setattr(kinds, "ask_all", haproxy)
+    (away,) = balancer.api_server("m1")
+    assert away == ApiServerAway("m1") and away.held(cluster) is False
+    away.set(cluster)
+    assert away.held(cluster) is True
+    haproxy.refused = "No such server."
+    with pytest.raises(AvadmError):
+        away.unset(cluster)
+    haproxy.refused = ""
+    away.unset(cluster)
+    assert away.held(cluster) is False
+    ApiServerAway("gone").unset(cluster)
+
+
+def test_a_master_that_is_off_keeps_no_request_from_another(monkeypatch):
+    _, cluster, _ = made()
+    cluster.site_file.profile = SimpleNamespace(python="python3")
+    monkeypatch.setattr(kinds, "ask_all", Balancers(m1="ready", m2=None))
+    ApiServerAway("m1").set(cluster)
+    assert ApiServerAway("m1").held(cluster) is True
+
+
+def test_the_only_api_server_and_a_worker_are_left_alone():
+    assert made(masters=1)[2].api_server("m1") == ()
+    assert made()[2].api_server("w1") == ()
