@@ -52,14 +52,14 @@ def test_stores_keep_and_all_nodes_send(tmp_path):
     assert out.hosts["c1"]["log_store_address"] == "10.0.0.21"
     assert "BEGIN CERTIFICATE" in out.hosts["c1"]["log_store_certificate"]
     assert "log_store_key" not in out.hosts["s1"]
-    assert set(out.secrets) == {"vault_logs_password", "vault_logs_shipper_password"}
+    assert set(out.secrets) == {"vault_logs_reader_password", "vault_logs_shipper_password"}
     assert out.all["prometheus_more_rules"] == ["logs", "log_troubles"]
 
 
 def test_no_node_but_the_stores_has_the_password_by_which_logs_are_read(tmp_path):
     out = rendered(site(stores=["c1", "c2"]), tmp_path)
     everywhere = {k: str(v) for k, v in {**out.all, **out.hosts["s1"]}.items()}
-    assert not [k for k, text in everywhere.items() if "vault_logs_password" in text]
+    assert not [k for k, text in everywhere.items() if "vault_logs_reader_password" in text]
     assert out.all["log_shipper_user"] == out.hosts["c1"]["log_store_shipper_name"] != logs.USER
     assert out.all["log_shipper_password"] == out.hosts["c1"]["log_store_shipper_password"]
     assert out.all["log_shipper_password"] != out.hosts["c1"]["log_store_password"]

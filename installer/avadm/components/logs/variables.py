@@ -15,8 +15,8 @@ from avadm.site.placement import log_stores
 USER = "avadm"
 SECRETS = (*PATTERNS, *LINE_PATTERNS)
 """What is masked in every line."""
-PASSWORD = "vault_logs_password"  # noqa: S105  the variable's name
-"""Password of USER, under which people, AVA's API and the log watch read. A site has it longer than the next one."""
+PASSWORD = "vault_logs_reader_password"  # noqa: S105  the variable's name
+"""Password of USER, under which people, AVA's API and the log watch read. Nodes once had `vault_logs_password`: it is good no more."""
 SHIPPER = "shipper"
 SHIPPER_PASSWORD = "vault_logs_shipper_password"  # noqa: S105  the variable's name
 """Account under which nodes write, and which reads nothing: each node has it."""
