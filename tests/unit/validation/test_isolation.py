@@ -1,6 +1,7 @@
 """The list of attacks on other tenants and on the hosts, and the program that tries them."""
 
 import json
+import math
 import socket
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from collections import defaultdict
 
 import pytest
 
+from avadm_validation.measuring.extract import compute
+from avadm_validation.suites.platform import extract_isolation  # noqa: F401 - registers what compute calls
 from avadm_validation.suites.platform.isolation import attacker
 from avadm_validation.suites.platform.isolation.attack_catalog import (
     CHECKS,
@@ -78,7 +81,28 @@ def test_what_an_attack_does_to_itself_or_how_it_ends_is_nothing_to_the_next():
 
 
 def test_an_attack_without_an_end_is_ended(monkeypatch):
-    monkeypatch.setattr(attacker, "SECONDS", -2)
+    monkeypatch.setattr(attacker, "KILLED_S", 1)
     row = {"id": "a", "try": "call", "with": ["sleep", 60]}
     reply = json.loads(attacker.end(row, *attacker.begin(row)))
-    assert reply == {"id": "a", "open": False, "said": "it had no end in time, or was killed"}
+    assert reply == {
+        "id": "a",
+        "open": False,
+        "ended": False,
+        "said": "it had no end in time, or was killed",
+    }
+
+
+def test_what_was_killed_before_its_end_shows_nothing():
+    shut = {"id": "look-cards", "open": False, "said": "Shut: 0"}
+    listed = {"id": "look-listed", "open": False, "said": "Shut: not more than 0"}
+    killed = {**listed, "ended": False, "said": "it had no end in time, or was killed"}
+    inputs = {"cards": ["{}\n--\n"], "table": ['{"items": []}'], "tried": [""], "control": [""]}
+
+    def reported(*rows):
+        inputs["said"] = inputs["tried"] = ["\n".join(map(json.dumps, rows))]
+        params = {"run": "r", "gpu": 0.0, "row": "look-listed", "rows": "look-listed"}
+        names = ("ava_cards_differ", "ava_cards_opened", "ava_ways_in")
+        return [compute(name, inputs, params) for name in names]
+
+    assert reported(shut, listed) == [0.0, 0.0, 0.0]
+    assert all(map(math.isnan, reported(shut, killed)))

@@ -15,9 +15,18 @@ LISTED = re.compile(r"UUID: (GPU-[^)\s]+)\)")
 _FIELD = re.compile(r"^(GPU UUID|Device Minor):\s*(\S+)", re.M)
 
 
-def _tries(inputs: Inputs, group: str, row: str) -> list[dict[str, Any]]:
+def _lines(inputs: Inputs, group: str) -> list[dict[str, Any]]:
     texts = [line for text in inputs[group] for line in text.split("\n") if line.startswith('{"id"')]
-    return [tried for tried in map(json.loads, texts) if tried["id"] == row]
+    return [json.loads(line) for line in texts]
+
+
+def _ended(tried: dict[str, Any]) -> bool:
+    """Return whether an attack came to its end; one that was killed shows nothing."""
+    return bool(tried.get("ended", True))
+
+
+def _tries(inputs: Inputs, group: str, row: str) -> list[dict[str, Any]]:
+    return [tried for tried in _lines(inputs, group) if tried["id"] == row and _ended(tried)]
 
 
 @extractor()
@@ -59,29 +68,30 @@ def assigned(inputs: Inputs, run: str) -> dict[int, str]:
     return {known[uuid]: uuid for uuid in ids}
 
 
-def has(inputs: Inputs) -> tuple[set[int], set[str], set[int]]:
-    """Return what a container reported of its cards: device files, UUIDs, those that a device file of its own making opens."""
-    files = _tries(inputs, "said", "look-cards")
-    smi = _tries(inputs, "said", "look-listed")
-    if not files or not smi:
+def has(inputs: Inputs) -> tuple[set[int], set[str], set[int]] | None:
+    """Return what a container reported of its cards: device files, UUIDs, those that a device file of its own making opens.
+
+    None where a look was killed before its end.
+    """
+    looks = [tried for tried in _lines(inputs, "said") if tried["id"].startswith("look-")]
+    if not {"look-cards", "look-listed"} <= {tried["id"] for tried in looks}:
         raise ValueError("no report of cards")
-    opened = {
-        int(tried["id"].rpartition("-")[2])
-        for text in inputs["said"]
-        for tried in (json.loads(x) for x in text.split("\n") if x.startswith('{"id": "look-open-'))
-        if tried["open"]
-    }
-    seen = {int(n) for x in files if x["open"] for n in CARD.findall(x["said"])}
-    return seen, {u for x in smi if x["open"] for u in LISTED.findall(x["said"])}, opened
+    if not all(map(_ended, looks)):
+        return None
+    through = [(tried["id"], str(tried["said"])) for tried in looks if tried["open"]]
+    files = {int(n) for row, text in through if row == "look-cards" for n in CARD.findall(text)}
+    uuids = {u for row, text in through if row == "look-listed" for u in LISTED.findall(text)}
+    return files, uuids, {int(row.rpartition("-")[2]) for row, _ in through if row.startswith("look-open-")}
 
 
 @extractor()
 def ava_cards_differ(inputs: Inputs, params: Params) -> float:
     """Return by how many cards what a container of ``run`` has differs from what kubelet gave it: device files and UUIDs."""
     own = assigned(inputs, str(params["run"])) if params["gpu"] else {}
-    seen, uuids, _ = has(inputs)
-    if len(own) != params["gpu"]:
+    report = has(inputs)
+    if report is None or len(own) != params["gpu"]:
         return math.nan
+    seen, uuids, _ = report
     return float(len(seen ^ set(own)) + len(uuids ^ set(own.values())))
 
 
@@ -89,7 +99,8 @@ def ava_cards_differ(inputs: Inputs, params: Params) -> float:
 def ava_cards_opened(inputs: Inputs, params: Params) -> float:
     """Return how many cards that are not its own a container of ``run`` opens by a device file of its own making."""
     own = assigned(inputs, str(params["run"])) if params["gpu"] else {}
-    return float(len(has(inputs)[2] - set(own)))
+    report = has(inputs)
+    return float(len(report[2] - set(own))) if report is not None else math.nan
 
 
 @extractor()
