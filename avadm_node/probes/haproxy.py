@@ -10,11 +10,15 @@ import socket
 import time
 
 SOCKET = "/run/haproxy/admin.sock"
-ADMIN_STATE = 6
+OP_STATE, ADMIN_STATE = 5, 6
+RUNNING = 2
+"""srv_op_state of a server that gets requests."""
 FORCED = 0x01 | 0x08
 """Bits of srv_admin_state: put by hand into maintenance, or drained."""
 DRAIN_S = 2.0
 """Seconds in which a server answers what it was asked, and gets nothing new."""
+BACK_S = 10
+"""Seconds in which its checks find a server well that is to come back; afterwards the checks alone decide."""
 SECONDS = 10.0
 
 
@@ -34,18 +38,29 @@ def do(given, path=SOCKET, wait=time.sleep):
         if want == "away":
             why = _set(path, backend, server, "drain")
             wait(DRAIN_S)
-            # Connections that are kept open would go on asking it: they end here.
+            # Connections that are kept open would still ask it: they end here.
             why = why or _set(path, backend, server, "maint")
         elif want == "back":
             why = _set(path, backend, server, "ready")
-        found = _ask(path, "show servers state %s" % backend)
+            for _ in range(BACK_S):
+                if why or (_states(path, backend, server) or [RUNNING])[0] == RUNNING:
+                    break
+                wait(1)
+        found = _states(path, backend, server)
     except (IOError, OSError) as error:
         return {"away": None, "why": "haproxy cannot be asked: %s" % (error.strerror or error)}
-    for line in found.split("\n"):
+    if found is None:
+        return {"away": None, "why": why or "haproxy has no server %s/%s" % (backend, server)}
+    return {"away": bool(found[1] & FORCED), "why": why}
+
+
+def _states(path, backend, server):
+    """Return a server's operational and administrative state; None where there is no such server."""
+    for line in _ask(path, "show servers state %s" % backend).split("\n"):
         words = line.split()
         if len(words) > ADMIN_STATE and words[1] == backend and words[3] == server:
-            return {"away": bool(int(words[ADMIN_STATE]) & FORCED), "why": why}
-    return {"away": None, "why": why or "haproxy has no server %s/%s" % (backend, server)}
+            return int(words[OP_STATE]), int(words[ADMIN_STATE])
+    return None
 
 
 def _set(path, backend, server, state):
@@ -60,11 +75,6 @@ def _ask(path, command):
     try:
         link.connect(path)
         link.sendall(command.encode("ascii") + b"\n")
-        parts = []
-        while True:
-            part = link.recv(65536)
-            if not part:
-                return b"".join(parts).decode("utf-8", "replace")
-            parts.append(part)
+        return link.makefile("rb").read().decode("utf-8", "replace")
     finally:
         link.close()
