@@ -246,7 +246,7 @@ class ApiServerAway(Setting):
     def set(self, cluster: Cluster) -> None:
         """Have each haproxy finish its requests, and send it no further ones."""
         for node, found in self._all(cluster, "away").items():
-            # The one that does not answer sends nobody there.
+            # The one that does not answer sends no request there.
             if found["why"] and found["away"] is not None:
                 raise AvadmError(finding("api-server-away", found["why"], host=node))
 

@@ -56,7 +56,11 @@ def manifest(tmp_path, name, of=SITE, **more):
     certificates = None if any((tmp_path).iterdir()) else sites.issued(of, tmp_path)
     out = sites.render(of, logs, database, ava, store=certificates or KeyStore.open(tmp_path / "demo.yml"))
     secret = dict.fromkeys(out.secrets, "made")
-    secret |= {"vault_database_ava": "pass:word", "vault_ava_sealing_key": "key", "vault_logs_reader_password": "l"}
+    secret |= {
+        "vault_database_ava": "pass:word",
+        "vault_ava_sealing_key": "key",
+        "vault_logs_reader_password": "l",
+    }
     kept = {
         "ava-image": {"version": "0.1.0-abc", "files": {"image.tar": ARCHIVE}},
         "ava-init": {"files": {"init": {}}},

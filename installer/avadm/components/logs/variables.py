@@ -16,7 +16,7 @@ USER = "avadm"
 SECRETS = (*PATTERNS, *LINE_PATTERNS)
 """What is masked in every line."""
 PASSWORD = "vault_logs_reader_password"  # noqa: S105  the variable's name
-"""Password of USER, under which people, AVA's API and the log watch read. Nodes once had `vault_logs_password`: it is good no more."""
+"""Password of USER, under which people, AVA's API and the log watch read. Nodes once had `vault_logs_password`."""
 SHIPPER = "shipper"
 SHIPPER_PASSWORD = "vault_logs_shipper_password"  # noqa: S105  the variable's name
 """Account under which nodes write, and which reads nothing: each node has it."""
