@@ -6,7 +6,7 @@ import pytest
 
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
-from avadm.cluster.kinds import Cordon
+from avadm.cluster.kinds import ApiServerAway, Cordon
 from avadm.cluster.settings import Settings
 from avadm.errors import AvadmError
 from avadm.operations import run as framework
@@ -47,6 +47,7 @@ class FakeKubernetes:
         self.agents = {n: Kubelet(True, OLD, 4 if n == "w1" else 0) for n in EVERY}
         self.proxy = dict.fromkeys(EVERY, OLD)
         self.did, self.cordoned, self.cordons_at = [], set(), []
+        self.away, self.away_at = set(), []
         self.refused, self.budgets, self.etcd_bad = {}, {}, {}
         self.lacking, self.snapshots = [], []
         self.fails, self.sick, self.kill, self.late = set(), {}, None, set()
@@ -122,6 +123,7 @@ class FakeKubernetes:
     def bring(self, site_file, phase, names, command, tell):
         version, state = site_file.profile.versions["kubelet"], self.cluster.state
         self.did.append((phase, tuple(names), version))
+        self.away_at.append((phase, sorted(self.away)))
         state.start(phase, dict.fromkeys(names, "d"), "r")
         if self.kill == (phase, names[0]):
             self.kill = None
@@ -182,9 +184,10 @@ def kube(tmp_path, monkeypatch):
         names = MASTERS if phase == CONTROL else EVERY
         fake.cluster.state.start(phase, dict.fromkeys(names, "d"), "r")
         fake.cluster.state.finish(phase, dict.fromkeys(names, PhaseState.DONE))
-    monkeypatch.setattr(Cordon, "held", lambda self, cluster: self.target in fake.cordoned)
-    monkeypatch.setattr(Cordon, "set", lambda self, cluster: fake.cordoned.add(self.target))
-    monkeypatch.setattr(Cordon, "unset", lambda self, cluster: fake.cordoned.discard(self.target))
+    for kind, names in ((Cordon, fake.cordoned), (ApiServerAway, fake.away)):
+        monkeypatch.setattr(kind, "held", lambda self, cluster, names=names: self.target in names)
+        monkeypatch.setattr(kind, "set", lambda self, cluster, names=names: names.add(self.target))
+        monkeypatch.setattr(kind, "unset", lambda self, cluster, names=names: names.discard(self.target))
     return fake
 
 
@@ -208,6 +211,8 @@ def test_masters_come_first_one_by_one_then_each_batch_is_drained_before_its_kub
         wanted += [("drain", (name,), False), (NODES, (name,), NEW)]
     assert kube.did == wanted
     assert kube.cordons_at == [[n] for n in EVERY] and kube.cordoned == set()
+    away = [(CONTROL, [n]) for n in MASTERS] + [(NODES, []) for _ in EVERY]
+    assert kube.away_at == away and kube.away == set(), "no request comes to a master that is upgraded"
     assert set(kube.servers.values()) == {NEW} == {one.version for one in kube.agents.values()}
     kube.reload()
     assert (kube.site_file.site.profile, kube.site_file.site.component_profiles) == (TO, {})

@@ -58,8 +58,8 @@ def test_what_passed_is_done_once_for_a_tree(full, checkout):
     code, asked, shown = full()
     assert code == 0, shown
     assert asked[:3] == ["lint", "unit", "unit-slow"]
-    downs = ["down", ".lab-hadown", ".lab-bullseyedown"]
-    assert asked[-14:] == [
+    downs = ["down", ".lab-hadown", ".lab-fivedown", ".lab-bullseyedown"]
+    assert asked[-17:] == [
         "test-faults",
         *downs,
         "test-day2",
