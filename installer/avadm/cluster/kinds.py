@@ -16,7 +16,7 @@ from avadm.disks.nodes import ask
 from avadm.errors import AvadmError
 from avadm.kube.node_runs import Notice, Platform
 from avadm.remote import access
-from avadm.remote.call import Function, mapping
+from avadm.remote.call import Answer, Function, mapping
 from avadm.remote.call import ask as ask_all
 from avadm.remote.fleet import Result
 from avadm.site.placement import alertmanagers
@@ -240,30 +240,35 @@ class ApiServerAway(Setting):
         return f"no requests to the API server of {self.target}"
 
     def held(self, cluster: Cluster) -> bool:
-        """Return whether a haproxy keeps requests from it; one that does not run keeps nothing."""
-        return any(found["away"] for found in self._all(cluster, None).values())
+        """Return whether a haproxy keeps requests from it; one that does not run, or cannot be asked, keeps nothing."""
+        return any(one.value is not None and one.value["away"] for one in self._all(cluster, None).values())
 
     def set(self, cluster: Cluster) -> None:
         """Have each haproxy finish its requests, and send it no further ones."""
-        for node, found in self._all(cluster, "away").items():
+        for node, one in self._all(cluster, "away").items():
             # The one that does not answer sends no request there.
-            if found["why"] and found["away"] is not None:
-                raise AvadmError(finding("api-server-away", found["why"], host=node))
+            if one.value is not None and one.value["why"] and one.value["away"] is not None:
+                raise AvadmError(finding("api-server-away", one.value["why"], host=node))
 
     def unset(self, cluster: Cluster) -> None:
-        """Let requests come again; a node that the site no longer has counts as done."""
-        if any(node.name == self.target for node in cluster.site.nodes):
-            for node, found in self._all(cluster, "back").items():
-                if found["away"]:
-                    raise AvadmError(finding("api-server-away", found["why"], host=node))
+        """Let requests come again; a node that the site no longer has counts as done.
 
-    def _all(self, cluster: Cluster, want: str | None) -> dict[str, dict[str, Any]]:
-        """Return node to the reply, of the masters that can be reached."""
+        Raises:
+            AvadmError: a haproxy keeps requests from it, or its node cannot be reached and may still do so.
+        """
+        if any(node.name == self.target for node in cluster.site.nodes):
+            for node, one in self._all(cluster, "back").items():
+                if one.value is None:
+                    raise AvadmError(access.finding("api-server-away", node, one.why))
+                if one.value["away"]:
+                    raise AvadmError(finding("api-server-away", one.value["why"], host=node))
+
+    def _all(self, cluster: Cluster, want: str | None) -> dict[str, Answer[dict[str, Any]]]:
+        """Return each master's answer."""
         given = {"backend": API_BACKEND, "server": self.target, "want": want}
         masters = cluster.asked("master")
         python, asked = cluster.site_file.profile.python, dict.fromkeys(masters, given)
-        answers = ask_all(cluster.fleet, python, _HAPROXY, asked, read=mapping)
-        return {node: one.value for node, one in answers.items() if one.value is not None}
+        return ask_all(cluster.fleet, python, _HAPROXY, asked, read=mapping)
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,16 @@ def test_a_master_that_is_off_keeps_no_request_from_another(monkeypatch):
     assert ApiServerAway("m1").held(cluster) is True
 
 
+def test_a_master_that_cannot_be_reached_may_still_keep_requests_away(monkeypatch):
+    _, cluster, _ = made()
+    cluster.site_file.profile = SimpleNamespace(python="python3")
+    haproxy = Balancers(m1="maint", m2=None)
+    monkeypatch.setattr(kinds, "ask_all", haproxy)
+    with pytest.raises(AvadmError) as refused:
+        ApiServerAway("m1").unset(cluster)
+    assert "m2" in str(refused.value.findings[0]) and haproxy.states["m1"] == "ready", "the others are undone"
+
+
 def test_the_only_api_server_and_a_worker_are_left_alone():
     assert made(masters=1)[2].api_server("m1") == ()
     assert made()[2].api_server("w1") == ()
