@@ -108,7 +108,7 @@ def under(whole, loads, recorder):
         steps = tried.steps()
         away = [tried.node] if at == POWER_OFF or tried.name.startswith(("node", "maintenance")) else []
         with recorder.under(tried.name, at, loads(LOADS, away=away)):
-            tried.interrupted(whole, at, steps)
+            tried.interrupted(seen(), at, steps)
             assert holds()
         assert avadm("status", "--json").returncode == 0
 
