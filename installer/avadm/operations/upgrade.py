@@ -19,7 +19,7 @@ from avadm.components.catalog import UPGRADES
 from avadm.components.model import Upgradable
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
-from avadm.operations import upgrade_ceph, upgrade_kubernetes
+from avadm.operations import upgrade_calico, upgrade_ceph, upgrade_kubernetes
 from avadm.operations.drain import ACCEPTABLE as DRAIN_IDS
 from avadm.operations.drain import DRAIN, DrainOptions, DrainPart, continued
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
@@ -36,7 +36,11 @@ _OWNER = {program: name for name, (_, one) in UPGRADES.items() for program in on
 """Program to the component that it is upgraded with."""
 PATIENCE_S = 300.0
 """Seconds without progress that a node has after its upgrade: Prometheus reads its write-ahead log first."""
-OWN: Mapping[str, Planner] = {"ceph": upgrade_ceph.plan, upgrade_kubernetes.NAME: upgrade_kubernetes.plan}
+OWN: Mapping[str, Planner] = {
+    "ceph": upgrade_ceph.plan,
+    upgrade_kubernetes.NAME: upgrade_kubernetes.plan,
+    upgrade_calico.NAME: upgrade_calico.plan,
+}
 """Components with steps of their own; of the others one node is upgraded after another."""
 DRAINED = frozenset({"ceph", ENGINE, upgrade_kubernetes.NAME})
 """Components whose upgrade drains nodes."""

@@ -30,8 +30,6 @@ from avadm.quantity import quantity
 
 API_SERVER = "kube-apiserver"
 NAME = "kubernetes"
-SHARE = 10
-"""One of so many nodes is away at a time, at least one."""
 BEHIND = 2
 """Minor releases by which a kubelet may be older than its API server."""
 MASTER_S, NODE_S = 300.0, 300.0
@@ -101,7 +99,7 @@ class _Plan:
         taken = [n for n in self.kube.members if n not in away or self._stopped(n)]
         left = [n for n in taken if not self._is_new(kubelets[n].version if n in kubelets else "")]
         batches = [
-            self._batch(number, names, kubelets) for number, names in enumerate(self._batches(taken), 1)
+            self._batch(number, names, kubelets) for number, names in enumerate(self.kube.batches(taken), 1)
         ]
         interrupts = [one for batch in batches for one in batch.drain.interrupts]
         if len(masters) == 1 and not self._is_new(api[masters[0]]):
@@ -219,12 +217,7 @@ class _Plan:
 
     def _before(self) -> Iterator[Step]:
         """Yield the steps before the nodes: the snapshot, and the masters one after another."""
-        yield Step(
-            "take a snapshot of etcd and check it",
-            lambda tell: tell(f"    kept on {self.kube.etcd.snapshot()}"),
-            nodes=(self.kube.etcd.names[0],),
-            done=self._has_snapshot,
-        )
+        yield self.kube.snapshot_step(self.asked.command)
         for name in self.kube.masters:
             yield Step(
                 f"upgrade the API server, controller-manager and scheduler on {name} to {self.wanted}, no rollback",
@@ -256,19 +249,6 @@ class _Plan:
             ),
             undo=self._undo(names),
         )
-
-    def _batches(self, taken: Sequence[str]) -> list[list[str]]:
-        """Return the nodes in batches: masters one by one, then the others."""
-        masters = [[n] for n in taken if n in self.kube.masters]
-        others = [n for n in taken if n not in self.kube.masters]
-        size = max(1, len(others) // SHARE)
-        return masters + [others[i : i + size] for i in range(0, len(others), size)]
-
-    def _has_snapshot(self) -> bool:
-        begun = next(
-            one.started for one in self.asked.cluster.state.begun() if one.command == self.asked.command
-        )
-        return self.kube.etcd.has_snapshot(begun)
 
     def _master_done(self, name: str) -> Callable[[], bool]:
         def done() -> bool:

@@ -20,7 +20,7 @@ from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 from avadm.operations.drain import DrainOptions, DrainPart, part
 from avadm.operations.etcd_members import EtcdMembers
-from avadm.operations.model import Tell
+from avadm.operations.model import Step, Tell
 from avadm.operations.phase import run_phases
 from avadm.site.load import SiteFile
 from avadm.site.placement import kube_nodes
@@ -30,6 +30,8 @@ from avadm_node.probes.kube import drain as pods
 CONTROL, NODES = "masters", "nodes"
 """The phases that install the servers of masters, and kubelet and kube-proxy of all nodes."""
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
+SHARE = 10
+"""One of so many nodes is away at a time, at least one."""
 GPU = "nvidia.com/gpu"
 """What kubelet calls the GPUs that the device plug-in registers."""
 ASK_S = 40.0
@@ -89,7 +91,7 @@ class KubernetesNodes:
 
     def controllers(self, master: str) -> dict[str, str]:
         """Return controller-manager and scheduler of a master to their versions; "" without a reply."""
-        return {name: self._running(name, [master])[master] for name in CONTROLLERS}
+        return {name: self.running(name, [master])[master] for name in CONTROLLERS}
 
     def kubelets(self) -> dict[str, Kubelet]:
         """Return what Kubernetes reports of the nodes that it knows; AvadmError where no master can be asked."""
@@ -99,9 +101,10 @@ class KubernetesNodes:
 
     def proxies(self, names: Sequence[str]) -> dict[str, str]:
         """Return node to the version of its kube-proxy; "" without a reply."""
-        return self._running("kube-proxy", names)
+        return self.running("kube-proxy", names)
 
-    def _running(self, program: str, names: Sequence[str]) -> dict[str, str]:
+    def running(self, program: str, names: Sequence[str]) -> dict[str, str]:
+        """Return node to the version of a program that runs there; "" without a reply."""
         nodes = [self.cluster.site.node(name) for name in names]
         return versions.running(self.cluster.site_file, self.cluster.fleet, nodes, program)
 
@@ -190,6 +193,27 @@ class KubernetesNodes:
         """The nodes of Kubernetes, masters first."""
         found = [n.name for n in kube_nodes(self.cluster.site)]
         return sorted(found, key=lambda name: name not in self.masters)
+
+    def batches(self, names: Sequence[str]) -> list[list[str]]:
+        """Return nodes in the batches in which they are upgraded: masters one by one, then the others."""
+        masters = [[n] for n in names if n in self.masters]
+        others = [n for n in names if n not in self.masters]
+        size = max(1, len(others) // SHARE)
+        return masters + [others[i : i + size] for i in range(0, len(others), size)]
+
+    def snapshot_step(self, command: str) -> Step:
+        """Return the step that takes a snapshot of etcd, once in the operation that a command continues."""
+
+        def done() -> bool:
+            begun = next(one.started for one in self.cluster.state.begun() if one.command == command)
+            return self.etcd.has_snapshot(begun)
+
+        return Step(
+            "take a snapshot of etcd and check it",
+            lambda tell: tell(f"    kept on {self.etcd.snapshot()}"),
+            nodes=(self.etcd.names[0],),
+            done=done,
+        )
 
     def gpus(self, name: str) -> int:
         """Return how many GPUs a node is to offer."""

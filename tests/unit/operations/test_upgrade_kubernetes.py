@@ -14,7 +14,7 @@ from avadm.operations import upgrade as module
 from avadm.operations import upgrade_kubernetes
 from avadm.operations.drain import DrainPart
 from avadm.operations.model import Interruption, Step
-from avadm.operations.upgrade_kubernetes_nodes import CONTROL, NODES, VIRTUAL, Kubelet
+from avadm.operations.upgrade_kubernetes_nodes import CONTROL, NODES, VIRTUAL, Kubelet, KubernetesNodes
 from avadm.site.load import load
 from avadm.state.site_state import PhaseState, SiteState
 from tests.unit.fakes.clock import Clock
@@ -59,8 +59,11 @@ class FakeKubernetes:
         self.cluster = Cluster(self.site_file, None, SiteState.of(self.path, "t"))
         self.lines = []
 
+    program = "kubelet"
+
     # What the planner asks.
     masters, members = MASTERS, EVERY
+    batches, snapshot_step = KubernetesNodes.batches, KubernetesNodes.snapshot_step
 
     @property
     def etcd(self):
@@ -111,7 +114,7 @@ class FakeKubernetes:
         return {n: self.budgets[n] for n in names if n in self.budgets}
 
     def missing(self, site_file):
-        return [f for version, f in self.lacking if site_file.profile.versions["kube-apiserver"] == version]
+        return [f for version, f in self.lacking if site_file.profile.versions[self.program] == version]
 
     def gpus(self, name):
         return 4 if name == "w1" else 0
@@ -121,7 +124,7 @@ class FakeKubernetes:
         return entry is PhaseState.DONE
 
     def bring(self, site_file, phase, names, command, tell):
-        version, state = site_file.profile.versions["kubelet"], self.cluster.state
+        version, state = site_file.profile.versions[self.program], self.cluster.state
         self.did.append((phase, tuple(names), version))
         self.away_at.append((phase, sorted(self.away)))
         state.start(phase, dict.fromkeys(names, "d"), "r")
@@ -220,9 +223,8 @@ def test_masters_come_first_one_by_one_then_each_batch_is_drained_before_its_kub
 
 def test_a_large_site_has_a_tenth_of_its_workers_away_at_a_time(kube):
     many = [f"w{i}" for i in range(25)]
-    plan = upgrade_kubernetes._Plan(None, kube)
-    assert plan._batches([*MASTERS, *many])[:3] == [["m1"], ["m2"], ["m3"]]
-    batches = plan._batches([*MASTERS, *many])[3:]
+    assert kube.batches([*MASTERS, *many])[:3] == [["m1"], ["m2"], ["m3"]]
+    batches = kube.batches([*MASTERS, *many])[3:]
     assert [n for batch in batches for n in batch] == many
     assert {len(batch) for batch in batches} == {1, 2}
 

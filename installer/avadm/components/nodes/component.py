@@ -17,6 +17,7 @@ from avadm.components.model import (
     Probe,
     Program,
     Stage,
+    Upgradable,
 )
 from avadm.components.version_commands import build_info, running
 from avadm.pki.model import Authority, Leaf
@@ -143,6 +144,15 @@ COMPONENT = Component(
         Program("calico-node", NODES, ("sh", "-c", _CALICO)),
         Program("calico-kube-controllers", ("master",), running("calico-kube-controllers")),
         Program("gpu-device-plugin", ("gpu",), running("avadm-gpu-device-plugin")),
+    ),
+    # With steps of its own: operations/upgrade_calico.py. Its programs are artifacts, which the profile chooses.
+    upgrades=(
+        Upgradable(
+            name="calico",
+            role="calico",
+            duty="master",
+            with_programs=("calico-node", "calico-kube-controllers"),
+        ),
     ),
     leaves=leaves,
     certificates=("/etc/calico/pki/*.crt", "/etc/kubernetes/pki/*.crt"),
