@@ -43,34 +43,45 @@ def unchanged():
 
 @pytest.fixture(scope="module")
 def grown():
-    """Have every worker serve everything, and PostgreSQL on three nodes."""
+    """Return a function that has the first three workers do some roles' work; it returns their names."""
     lab = seen()
-    workers = having(lab, "worker")
+    workers = having(lab, "worker")[:3]
     if len(having(lab, "master")) < 5 or len(workers) < 3 or not having(lab, "database"):
         pytest.skip("a lab of five masters, three workers and PostgreSQL")
-    give(dict.fromkeys((*SERVICES, "database"), workers[:3]))
-    good("apply", "--yes")
-    return workers[:3]
+
+    def grow(*roles):
+        if any(having(lab, role) != workers for role in roles):
+            give(dict.fromkeys(roles, workers))
+            good("apply", "--yes")
+        return workers
+
+    return grow
+
+
+@pytest.fixture(scope="module")
+def serving(grown):
+    """Have every worker serve everything."""
+    return grown(*SERVICES)
 
 
 @pytest.mark.parametrize("role", SERVICES)
-def test_a_service_leaves_a_node_that_stays(grown, role):
-    lab, name, last = seen(), grown[0], SERVICES[role][-1]
+def test_a_service_leaves_a_node_that_stays(serving, role):
+    lab, name, last = seen(), serving[0], SERVICES[role][-1]
     good("node", "remove", name, "--role", role, "--yes")
-    assert having(lab, role) == grown[1:]
+    assert having(lab, role) == serving[1:]
     assert lab.run(name, f"systemctl is-active {last}").returncode != 0
-    for other in grown[1:]:
+    for other in serving[1:]:
         assert lab.run(other, f"systemctl is-active {last}").returncode == 0
 
 
 def test_the_primary_of_the_database_leaves_under_load(grown, loads, recorder):
-    lab = seen()
-    members = json.loads(lab.sh(grown[1], PATRONI))
+    lab, held = seen(), grown("database")
+    members = json.loads(lab.sh(held[1], PATRONI))
     primary = next(one["Member"] for one in members if one["Role"] == "Leader")
     with recorder.under("node remove", KILLED_AT_RANDOM, loads("KQ", away=[primary])):
         killed(["node", "remove", primary, "--role", "database", "--yes"], 12.0)
         good("node", "remove", primary, "--role", "database", "--yes")
-    left = [name for name in grown if name != primary]
+    left = [name for name in held if name != primary]
     members = json.loads(lab.sh(left[0], PATRONI))
     assert {one["Member"] for one in members} == set(left)
     assert {one["Role"] for one in members} == {"Leader", "Sync Standby"}
