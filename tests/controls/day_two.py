@@ -13,6 +13,7 @@ VERBS = (
     "upgrade",
     "upgrade ceph",
     "upgrade kubernetes",
+    "upgrade calico",
     "upgrade ava",
     "cache masters",
     "operation abandon",

@@ -61,7 +61,7 @@ class Tried:
         middle = (steps + 1) // 2
         if at == KILLED_AT_STEPS:
             for step in range(1, steps + 1):
-                assert killed(self.words, step).alive, f"step {step}"
+                assert f"[{step}/" in killed(self.words, step).output
         elif at == KILLED_AT_RANDOM:
             for moment in moments(self.seconds):
                 killed(self.words, moment)
