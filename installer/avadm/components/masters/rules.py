@@ -10,7 +10,7 @@ from avadm.findings import Finding
 from avadm.quantity import quantity
 from avadm.site.draft import Draft
 from avadm.site.placement import registry_name
-from avadm.site.rules.roles import NODES, absent
+from avadm.site.rules.roles import NODES, absent, even
 from avadm.site.source import KeyPath
 
 KUBERNETES_ROLES = ("etcd", "master", "worker", "gpu", "dns", "ingress", "registry")
@@ -33,14 +33,14 @@ def complete(draft: Draft) -> Iterator[Finding]:
 
 
 def quorums(draft: Draft) -> Iterator[Finding]:
-    """Numbers of etcd members and masters are odd, and one of them is not enough to lose any."""
+    """Numbers of etcd members and masters are odd but on the way to another one, and one is not enough to lose any."""
     if not draft.whole("roles"):
         return
     for role in ("etcd", "master"):
         nodes = draft.site.with_role(role)
         names = f"{len(nodes)}: {', '.join(n.name for n in nodes)}"
         if nodes and len(nodes) % 2 == 0:
-            yield draft.finding(f"quorum-even-{role}", NODES, names, f"{QUORUM} {role}")
+            yield draft.finding(f"quorum-even-{role}", NODES, names, f"{QUORUM} {role}", severity=even(nodes))
         elif len(nodes) == 1:
             yield draft.finding(f"quorum-single-{role}", NODES, names, f"3 or 5 {role}")
         elif len(nodes) > 7:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from avadm.findings import Finding
+from avadm.findings import Finding, Severity
 from avadm.site.draft import CEPH_ROLES, Draft
+from avadm.site.model import Node
 
 NODES = ("nodes",)
 
@@ -49,6 +50,11 @@ def absent(
             )
 
 
+def even(members: Sequence[Node]) -> Severity | None:
+    """Return how bad an even number of members is: four, on the way from or to five, survive as much as three."""
+    return Severity.WARNING if len(members) > 2 else None
+
+
 def ceph_complete(draft: Draft) -> Iterator[Finding]:
     """A storage cluster has monitors (an odd number), managers and OSDs."""
     if not draft.whole("roles") or not draft.has(*CEPH_ROLES):
@@ -61,7 +67,8 @@ def ceph_complete(draft: Draft) -> Iterator[Finding]:
     yield from absent(draft, needs, {"mon": "1, 3 or 5"})
     mons = draft.site.with_role("mon")
     if mons and len(mons) % 2 == 0:
-        yield draft.finding("quorum-even-mon", NODES, f"{len(mons)}: {_names(draft, 'mon')}", "1, 3 or 5 mon")
+        shown = f"{len(mons)}: {_names(draft, 'mon')}"
+        yield draft.finding("quorum-even-mon", NODES, shown, "1, 3 or 5 mon", severity=even(mons))
     elif len(mons) == 1:
         yield draft.finding("quorum-single", NODES, "1", "3 or 5 mon")
     elif len(mons) > 7:
