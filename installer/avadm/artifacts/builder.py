@@ -129,7 +129,8 @@ class Builder:
     def _module(self, m: r.Module, env: Mapping[str, str]) -> None:
         argv = ("go", "mod", "download", "-json", f"{m.name}@{m.version}")
         # Outside of any module: Go then checks against its checksum database, whatever a go.mod here replaces.
-        done = self._run(f"download {m.name}", argv, self.log.parent, {**env, "GOFLAGS": "-mod=mod"})
+        how = {"GOFLAGS": "-mod=mod"} | ({"GONOSUMDB": m.name} if m.unlisted else {})
+        done = self._run(f"download {m.name}", argv, self.log.parent, {**env, **how})
         report = json.loads(done.stdout)
         if m.sum and report["Sum"] != m.sum:
             raise self._failed(f"download {m.name}", report["Sum"], m.sum)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ruamel.yaml import YAML
@@ -22,12 +23,20 @@ class Module(_Data):
         version: the exact version.
         sum: its checksum (``h1:…``), which is also Go's checksum database's.
         to: folder in the work folder.
+        unlisted: whether that database may lack this version, so that ``sum`` alone verifies it.
     """
 
     name: str
     version: str
     sum: str = ""
     to: str
+    unlisted: bool = False
+
+    @model_validator(mode="after")
+    def _verified(self) -> Self:
+        if self.unlisted and not self.sum:
+            raise ValueError(f"{self.name}: nothing verifies it")
+        return self
 
 
 class GoMod(_Data):

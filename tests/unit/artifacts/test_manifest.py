@@ -49,6 +49,13 @@ def test_a_step_does_exactly_one_thing() -> None:
         recipe.BuildStep.model_validate({"remove": {"files": "a"}, "overlay": {"source": "a", "to": "b"}})
 
 
+def test_a_module_that_nothing_verifies_is_no_recipe() -> None:
+    module = {"name": "m.test/m", "version": "v0.0.1", "to": "src", "unlisted": True}
+    with pytest.raises(ValueError, match="nothing verifies it"):
+        recipe.Module.model_validate(module)
+    assert recipe.Module.model_validate({**module, "sum": "h1:x"}).unlisted
+
+
 def test_the_page_has_the_versions_of_the_manifest():
     page = ROOT / "docs/how-to/build-artifacts.md"
     first = [line.split(" | ")[0].removeprefix("| ").split() for line in page.read_text().split("\n")]
