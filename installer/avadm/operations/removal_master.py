@@ -10,7 +10,8 @@ from avadm.cluster.connection import Cluster
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.operations.model import Gate, Interruption, Progress, Step, Tell
-from avadm.operations.removal_model import Leaving, Part, stop, withdraw
+from avadm.operations.removal_model import HOST_S, Leaving, Part, stop, withdraw
+from avadm.state.site_state import PhaseState
 
 UNITS = (
     "kube-controller-manager",
@@ -81,6 +82,18 @@ def _refusals(leaving: Leaving) -> list[Finding]:
     return [finding("last-of-role", found=found, wanted="one that answers", host=leaving.name, role="master")]
 
 
+def former(leaving: Leaving) -> list[str]:
+    """Return the other nodes that were made masters, and are none by the site file."""
+    state = leaving.cluster.state
+    return [
+        n.name
+        for n in leaving.cluster.site.nodes
+        if "master" not in n.roles
+        and n.name != leaving.name
+        and state.entry("masters", n.name).state is not PhaseState.PENDING
+    ]
+
+
 def _kubelets(leaving: Leaving) -> tuple[str, ...]:
     nodes = leaving.cluster.site.nodes
     return tuple(n.name for n in nodes if {"master", "worker"} & set(n.roles) and n.name != leaving.name)
@@ -102,6 +115,12 @@ def _stop(leaving: Leaving, tell: Tell) -> None:
         return
     # The address first, so that no request comes to a server that ends. S3 has a haproxy of the same name.
     front = withdraw("api") if leaving.cluster.site.network.api_vip else "true"
+    for name in former(leaving) if leaving.cluster.site.network.api_vip else ():
+        # The packet filter, which is applied afterwards, lets no one reach it, and the address may be there.
+        done = leaving.cluster.fleet.run(name, front, timeout=HOST_S)
+        tell(
+            f"    {name}: {'no virtual address any more' if done.ok else 'not asked to give the address away'}"
+        )
     units = (*(() if "rgw" in leaving.stays else ("haproxy",)), *UNITS)
     leaving.run(f"{front}; {stop(units)}; rm -f {' '.join(SECRETS)}")
 

@@ -3,6 +3,7 @@
 import pytest
 
 from avadm.errors import AvadmError
+from avadm.inventory import vault_guard
 from avadm.operations import (
     node_remove,
     removal_database,
@@ -173,6 +174,16 @@ def test_the_address_goes_before_the_api_server_and_its_keys_go(room, site):
     assert "10.9.0.33" in step.gate.look().holds
     room.apis.clear()
     assert step.gate.look().holds
+
+
+def test_a_node_that_is_no_master_any_more_gives_the_address_up_as_well(room, site, monkeypatch):
+    monkeypatch.setattr(vault_guard, "lost", lambda *of: None)
+    site.state.start("masters", {"comp1": "d"}, "r")
+    operation = run.plan(load(site.path), room, site.build("mast3", "master"))
+    [step] = [one for one in operation.steps if one.name.startswith("stop the control plane")]
+    step.act(print)
+    names = [one.partition(": ")[0] for one in room.did if "conf.d/api.conf" in one]
+    assert names == ["comp1", "mast3"]
 
 
 # PostgreSQL.
