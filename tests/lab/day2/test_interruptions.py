@@ -96,6 +96,8 @@ def whole():
         reachable(lab, node["name"])
     for one in json.loads(avadm("maintenance", "list", "--json").stdout)["maintenances"]:
         avadm("maintenance", "end", one["name"], "--yes", timeout=TIMEOUT_S)
+    if cordoned := marks(lab)["cordoned"]:
+        avadm("node", "uncordon", *cordoned)
     ceph(lab, "config rm mon mon_osd_down_out_interval")
     healthy(lab, limit=AGAIN_S)
 
@@ -107,7 +109,9 @@ def under(whole, loads, recorder):
     def run(tried: Tried, at: str, holds: Callable[[], bool]):
         steps = tried.steps()
         away = [tried.node] if at == POWER_OFF or tried.name.startswith(("node", "maintenance")) else []
-        with recorder.under(tried.name, at, loads(LOADS, away=away)):
+        # Requests to a pod, and connections to a primary, whose node has just lost power fail until that is noticed.
+        may_fail = {"service", "rows"} if at == POWER_OFF else set()
+        with recorder.under(tried.name, at, loads(LOADS, away=away), may_fail=may_fail):
             tried.interrupted(seen(), at, steps)
             assert holds()
         assert avadm("status", "--json").returncode == 0
