@@ -42,6 +42,7 @@ class Tried:
         node: the node at work.
         seconds: how long it takes without interruption, about.
         over: words of the refusal by which the same command says that it ended already; "" where it then does nothing.
+        settle: waits, before the command runs, until what a kill left is reported.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Tried:
     node: str
     seconds: float
     over: str = ""
+    settle: Callable[[], None] = lambda: None
 
     def steps(self):
         """Return the number of its steps."""
@@ -61,15 +63,18 @@ class Tried:
         middle = (steps + 1) // 2
         if at == KILLED_AT_STEPS:
             for step in range(1, steps + 1):
+                self.settle()
                 assert f"[{step}/" in killed(self.words, step).output
         elif at == KILLED_AT_RANDOM:
             for moment in moments(self.seconds):
+                self.settle()
                 killed(self.words, moment)
         elif at == POWER_OFF:
             print(power_off_at(lab, self.words, middle, self.node)[1])
         elif at == CUT_OFF:
             status, text = cut_at(lab, self.words, middle)
             assert status in (0, 1) and "Traceback" not in text, text
+        self.settle()
         if at == POWER_OFF:
             until(self.ended, AGAIN_S)
         else:
@@ -162,7 +167,14 @@ def test_a_disk_is_replaced(whole, under, recorder, loads, at):
     new = swap(node, serial)
     recovered(lab, number)
     words = ["disk", "replace", node, f"osd.{number}", "--with", f"scsi-AVADM_{new}", "--yes"]
-    under(Tried("disk replace", words, node, 60.0), at, lambda: osd(lab, number)["up"] == 1)
+
+    def settle():
+        # After each change of its maps ceph draws no conclusions for a few seconds.
+        if not osd(lab, number)["up"]:
+            recovered(lab, number)
+
+    tried = Tried("disk replace", words, node, 60.0, settle=settle)
+    under(tried, at, lambda: osd(lab, number)["up"] == 1)
     assert placed(lab, number) == before
     assert (new in devices(lab, node), serial in devices(lab, node)) == (True, False)
 
