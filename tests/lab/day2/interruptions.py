@@ -65,6 +65,23 @@ def killed(words, at):
     return Killed(alive, seen + running.communicate()[0])
 
 
+def killed_at_each_step(words, before=lambda: None):
+    """Kill a verb when its first step begins, the same command at its second step, and so on; return how often.
+
+    A command that continues may have fewer steps than the first: it comes to its end where it has none of that number.
+
+    Args:
+        words: its arguments.
+        before: called before each.
+    """
+    kills = 0
+    before()
+    while f"[{kills + 1}/" in killed(words, kills + 1).output:
+        kills += 1
+        before()
+    return kills
+
+
 def moments(whole_s, count=3):
     """Return moments within the length of a verb at which it is killed, and print the seed; AVADM_SEED repeats them.
 

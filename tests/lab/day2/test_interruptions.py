@@ -16,7 +16,7 @@ from tests.controls.day_two import (
     UNINTERRUPTED,
 )
 from tests.lab.conftest import seen
-from tests.lab.day2.interruptions import cut_at, killed, moments, power_off_at
+from tests.lab.day2.interruptions import cut_at, killed, killed_at_each_step, moments, power_off_at
 from tests.lab.day2.test_disk_replace import OUT_S, a_disk, ceph, devices, osd, placed, recovered, swap
 from tests.lab.day2.test_maintenance import NOTHING, begin, marks
 from tests.lab.day2.test_node_add_remove import STORAGE, added, gone, good, having, named  # noqa: F401 - a fixture
@@ -62,9 +62,7 @@ class Tried:
         """Run it, interrupt it, and run it again until it has ended."""
         middle = (steps + 1) // 2
         if at == KILLED_AT_STEPS:
-            for step in range(1, steps + 1):
-                self.settle()
-                assert f"[{step}/" in killed(self.words, step).output
+            assert killed_at_each_step(self.words, self.settle) >= 2
         elif at == KILLED_AT_RANDOM:
             for moment in moments(self.seconds):
                 self.settle()

@@ -6,7 +6,7 @@ import pytest
 
 from avadm.site.load import load
 from tests.controls.day_two import KILLED_AT_STEPS
-from tests.lab.day2.interruptions import killed
+from tests.lab.day2.interruptions import killed, killed_at_each_step
 from tests.lab.day2.test_upgrade import TIMEOUT_S, good
 from tests.lab.faults.drive import avadm, healthy, unchanged
 
@@ -71,13 +71,12 @@ def test_a_worker_whose_calico_fails_gets_the_former_version_back(old, tried):
 def test_it_is_killed_at_each_step_and_continued_under_load(old, loads, recorder):
     at_work = loads("SKQ")
     recorder.skip_if_done(VERB, KILLED_AT_STEPS, at_work)
-    steps = len(json.loads(good(*WORDS, "--dry-run", "--json"))["steps"])
     with recorder.under(VERB, KILLED_AT_STEPS, at_work):
-        for step in range(1, steps + 1):
-            assert f"[{step}/" in killed([*WORDS, "--yes"], step).output
+        assert "[2/" in killed([*WORDS, "--yes"], 2).output
         refused = avadm("apply", "nodes", timeout=TIMEOUT_S)
         assert refused.returncode == 2
         assert f"avadm upgrade calico --to {TO}" in " ".join(refused.stderr.split())
+        assert killed_at_each_step([*WORDS, "--yes"]) >= 4
         good(*WORDS, "--yes")
     assert set(running(old).values()) == {NEW}
     assert load(old.site_path).site.component_profiles == {"calico": TO}
