@@ -79,7 +79,8 @@ def test_it_is_killed_at_each_step_and_continued_under_load(old, loads, recorder
         assert killed_at_each_step([*WORDS, "--yes"]) >= 4
         good(*WORDS, "--yes")
     assert set(running(old).values()) == {NEW}
-    assert load(old.site_path).site.component_profiles == {"calico": TO}
+    site = load(old.site_path).site
+    assert TO in (site.profile, *site.component_profiles.values())
     healthy(old)
 
 
