@@ -122,7 +122,7 @@ class Artifact(_Data):
         prefix = versions.get(self.program) if self.program else None
         if prefix is None:
             return self
-        return next((one for one in (self, *self.others) if _begins(one.version, prefix)), None)
+        return next((one for one in (self, *self.others) if begins(one.version, prefix)), None)
 
     def digest(self) -> str:
         """Return 16 hex digits that change with anything of which the result of a build depends."""
@@ -147,7 +147,7 @@ def _recipe(name: str, version: str) -> str:
     return str(FOLDER / "recipes" / f"{name}-{version}")
 
 
-def _begins(version: str, prefix: str) -> bool:
+def begins(version: str, prefix: str) -> bool:
     """Return whether a version is the one of a prefix: 1.10.13 is 1.10.13, 1.10 and 1.10., and not 1.1."""
     return version == prefix or version.startswith(f"{prefix.rstrip('.')}.")
 

@@ -25,7 +25,7 @@ from avadm.operations.drain import DRAIN, DrainOptions, DrainPart, continued
 from avadm.operations.model import Gate, Interruption, Operation, Progress, Step, Tell
 from avadm.operations.run import Build
 from avadm.operations.site_change import change_site
-from avadm.operations.upgrade_model import Asked, Part, Planner, numbers
+from avadm.operations.upgrade_model import Asked, Part, Planner, numbers, snapshot_step
 from avadm.operations.upgrade_nodes import ENGINE, UpgradeNodes
 from avadm.site.load import SiteFile, target_profile
 from avadm.site.model import Node
@@ -327,12 +327,7 @@ class _Plan:
             drains: node to its drain, of the nodes that are not upgraded yet.
         """
         if one.name == "etcd":
-            yield Step(
-                "take a snapshot of etcd and check it",
-                lambda tell: tell(f"    kept on {self.nodes.etcd.snapshot()}"),
-                nodes=(order[0],),
-                done=self._has_snapshot,
-            )
+            yield snapshot_step(self.cluster, self.nodes.etcd, self.command, order[0])
         target = self.target.versions[one.name].rstrip(".")
         versions = former.profile.versions
         final = any(versions.get(p) != self.target.versions.get(p) for p in one.final)
@@ -351,10 +346,6 @@ class _Plan:
                 ),
                 undo=self._undo(one, node, former, back[node]) if undone else None,
             )
-
-    def _has_snapshot(self) -> bool:
-        begun = next(one.started for one in self.cluster.state.begun() if one.command == self.command)
-        return self.nodes.etcd.has_snapshot(begun)
 
     def _runs(self, one: Upgradable, node: str) -> dict[str, str]:
         """Return program to the version that runs on a node."""

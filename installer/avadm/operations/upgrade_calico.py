@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from avadm.artifacts.manifest import begins
 from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.kube.drain import listed
 from avadm.operations.model import Gate, Interruption, Progress, Step, Tell
 from avadm.operations.upgrade_kubernetes_nodes import NODES, KubernetesNodes
-from avadm.operations.upgrade_model import Asked, Part, numbers
+from avadm.operations.upgrade_model import Asked, Part, numbers, snapshot_step
 
 NAME = "calico"
 NODE, CONTROLLERS = "calico-node", "calico-kube-controllers"
@@ -95,7 +96,7 @@ class _Plan:
         return found
 
     def _is_new(self, version: str) -> bool:
-        return version == self.wanted or version.startswith(f"{self.wanted.rstrip('.')}.")
+        return begins(version, self.wanted)
 
     def _wrong(self, seen: Mapping[str, str]) -> list[str]:
         """Return what of a node's programs is not of the wanted version, in words."""
@@ -133,7 +134,7 @@ class _Plan:
             yield from error.findings
 
     def _steps(self, taken: Sequence[str]) -> Iterator[Step]:
-        yield self.kube.snapshot_step(self.asked.command)
+        yield snapshot_step(self.asked.cluster, self.kube.etcd, self.asked.command, self.kube.etcd.names[0])
         for number, names in enumerate(self.kube.batches(taken), 1):
             yield Step(
                 f"upgrade Calico of batch {number}, {listed(names)}, to {self.wanted}",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from avadm.artifacts.manifest import begins
 from avadm.catalogue import finding
 from avadm.errors import EXIT_FOUND_BAD, AvadmError
 from avadm.findings import Finding
@@ -25,7 +26,7 @@ from avadm.operations.upgrade_kubernetes_nodes import (
     Kubelet,
     KubernetesNodes,
 )
-from avadm.operations.upgrade_model import Asked, Part
+from avadm.operations.upgrade_model import Asked, Part, snapshot_step
 from avadm.quantity import quantity
 
 API_SERVER = "kube-apiserver"
@@ -134,7 +135,7 @@ class _Plan:
         return self.asked.resumed and not self.kube.settled(NODES, name)
 
     def _is_new(self, version: str) -> bool:
-        return version == self.wanted or version.startswith(f"{self.wanted.rstrip('.')}.")
+        return begins(version, self.wanted)
 
     def _refusals(
         self,
@@ -217,7 +218,7 @@ class _Plan:
 
     def _before(self) -> Iterator[Step]:
         """Yield the steps before the nodes: the snapshot, and the masters one after another."""
-        yield self.kube.snapshot_step(self.asked.command)
+        yield snapshot_step(self.asked.cluster, self.kube.etcd, self.asked.command, self.kube.etcd.names[0])
         for name in self.kube.masters:
             yield Step(
                 f"upgrade the API server, controller-manager and scheduler on {name} to {self.wanted}, no rollback",

@@ -20,7 +20,7 @@ from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 from avadm.operations.drain import DrainOptions, DrainPart, part
 from avadm.operations.etcd_members import EtcdMembers
-from avadm.operations.model import Step, Tell
+from avadm.operations.model import Tell
 from avadm.operations.phase import run_phases
 from avadm.site.load import SiteFile
 from avadm.site.placement import kube_nodes
@@ -200,20 +200,6 @@ class KubernetesNodes:
         others = [n for n in names if n not in self.masters]
         size = max(1, len(others) // SHARE)
         return masters + [others[i : i + size] for i in range(0, len(others), size)]
-
-    def snapshot_step(self, command: str) -> Step:
-        """Return the step that takes a snapshot of etcd, once in the operation that a command continues."""
-
-        def done() -> bool:
-            begun = next(one.started for one in self.cluster.state.begun() if one.command == command)
-            return self.etcd.has_snapshot(begun)
-
-        return Step(
-            "take a snapshot of etcd and check it",
-            lambda tell: tell(f"    kept on {self.etcd.snapshot()}"),
-            nodes=(self.etcd.names[0],),
-            done=done,
-        )
 
     def gpus(self, name: str) -> int:
         """Return how many GPUs a node is to offer."""

@@ -10,6 +10,7 @@ from avadm.cluster.connection import Cluster
 from avadm.components.model import Upgradable
 from avadm.findings import Finding
 from avadm.operations.drain import DRAIN, DrainOptions
+from avadm.operations.etcd_members import EtcdMembers
 from avadm.operations.model import Interruption, LeavingRun, Step
 from avadm.site.load import SiteFile
 
@@ -68,6 +69,28 @@ class Part:
     refusals: Sequence[Finding] = ()
     acceptable: frozenset[str] = field(default=frozenset())
     runs: Sequence[LeavingRun] = ()
+
+
+def snapshot_step(cluster: Cluster, etcd: EtcdMembers, command: str, node: str) -> Step:
+    """Return the step that takes a snapshot of etcd, once in the operation that a command continues.
+
+    Args:
+        cluster: the site.
+        etcd: the members.
+        command: what continues the operation.
+        node: the member's node that the plan names for it.
+    """
+
+    def done() -> bool:
+        begun = next(one.started for one in cluster.state.begun() if one.command == command)
+        return etcd.has_snapshot(begun)
+
+    return Step(
+        "take a snapshot of etcd and check it",
+        lambda tell: tell(f"    kept on {etcd.snapshot()}"),
+        nodes=(node,),
+        done=done,
+    )
 
 
 Planner = Callable[[Asked], Part]

@@ -59,11 +59,9 @@ class FakeKubernetes:
         self.cluster = Cluster(self.site_file, None, SiteState.of(self.path, "t"))
         self.lines = []
 
-    program = "kubelet"
-
     # What the planner asks.
-    masters, members = MASTERS, EVERY
-    batches, snapshot_step = KubernetesNodes.batches, KubernetesNodes.snapshot_step
+    program, masters, members = "kubelet", MASTERS, EVERY
+    batches = KubernetesNodes.batches
 
     @property
     def etcd(self):
