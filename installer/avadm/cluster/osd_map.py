@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from avadm.cluster import health
 from avadm.cluster.connection import Cluster
 from avadm.errors import AvadmError
 
+if TYPE_CHECKING:
+    import tenacity
+
 TIB = 1 << 40
+SETTLED_S = 30.0
+"""Seconds after a change of its maps in which the managers may know too little to call an OSD safe, though all is clean."""
+ASK_AGAIN_S = 2.0
+"""Seconds between two such questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +138,31 @@ def why_kept(cluster: Cluster, number: int) -> str:
         "missing_stats": "it reports nothing, and not all placement groups are active and clean",
     }
     return next((text for key, text in words.items() if number in (found or {}).get(key, ())), "no answer")
+
+
+def why_kept_once_settled(cluster: Cluster, number: int) -> str:
+    """Return what `why_kept` does, asked again for a while where the OSD is down and nothing is known to depend on it.
+
+    Raises:
+        AvadmError: ceph could not be asked.
+    """
+    import tenacity
+
+    def unsettled(kept: str) -> bool:
+        if not kept:
+            return False
+        osds = OsdMap.read(cluster)
+        return not osds.osds[number].up and not osds.unclean
+
+    def last(state: tenacity.RetryCallState) -> str:
+        return cast("str", cast("tenacity.Future", state.outcome).result())
+
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_result(unsettled),
+        stop=tenacity.stop_after_delay(SETTLED_S),
+        wait=tenacity.wait_fixed(ASK_AGAIN_S),
+        retry_error_callback=last,
+    )(why_kept, cluster, number)
 
 
 def device_bytes(cluster: Cluster, osd: OsdState) -> int:

@@ -15,7 +15,7 @@ from functools import cached_property
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.cluster.kinds import LocateLed, Noout
-from avadm.cluster.osd_map import OsdMap, OsdState, device_bytes, placed_groups, why_kept
+from avadm.cluster.osd_map import OsdMap, OsdState, device_bytes, placed_groups, why_kept, why_kept_once_settled
 from avadm.cluster.setting import Setting
 from avadm.disks.approve import approve, entry
 from avadm.disks.nodes import Disk, survey
@@ -167,7 +167,7 @@ class _Plan:
         osd = self.first.osds[self.number]
         if self.planned.made:
             return found
-        kept = why_kept(self.cluster, self.number)
+        kept = why_kept_once_settled(self.cluster, self.number)
         if kept and not osd.destroyed:
             found += self.unsafe(self.first, osd, kept)
         down = [o for o in self.first.osds.values() if not o.up and o.id != self.number]
@@ -342,7 +342,7 @@ class _Plan:
         osds = OsdMap.read(self.cluster)
         osd = osds.osds[self.number]
         words = ["osd", "destroy", f"osd.{self.number}"]
-        if kept := why_kept(self.cluster, self.number):
+        if kept := why_kept_once_settled(self.cluster, self.number):
             found = self.unsafe(osds, osd, kept)
             others = [o for o in osds.osds.values() if not o.up and o.id != self.number]
             if others or self.wanted.drain:

@@ -61,6 +61,7 @@ class Room:
         groups: (home, holders): OSDs that are to hold it, and those that have it whole.
         copied: how many copies of placement groups were made.
         stuck: whether nothing is copied.
+        vague: how many questions the managers cannot answer yet.
         dead: nodes that do not answer.
         seen: the flags that were set when an OSD was destroyed or made.
         bad: names of disks that cannot be written; they are `left` in this state.
@@ -72,6 +73,7 @@ class Room:
     groups: list = field(default_factory=list)
     copied: int = 0
     stuck: bool = False
+    vague: int = 0
     dead: set = field(default_factory=set)
     noout: set = field(default_factory=set)
     lit: list = field(default_factory=list)
@@ -243,6 +245,9 @@ class Room:
                 found = {"nodes": [{"id": i, "pgs": self.held(i)} for i in self.osds]}
             case ["osd", "safe-to-destroy", name]:
                 number = int(name.removeprefix("osd."))
+                if self.vague:
+                    self.vague -= 1
+                    return "", 11, f"Error EAGAIN: OSD(s) {number} have no reported stats"
                 kept = self.kept(number)
                 found = {k: [] for k in ("safe_to_destroy", "active", "missing_stats", "stored_pgs")} | {
                     kept or "safe_to_destroy": [number]

@@ -3,6 +3,7 @@
 import pytest
 
 from avadm.cluster.connection import Cluster
+from avadm.cluster.osd_map import ASK_AGAIN_S
 from avadm.cluster.settings import Settings
 from avadm.errors import AvadmError
 from avadm.operations import disk_replace as module
@@ -139,6 +140,29 @@ def test_a_degraded_one_is_refused_or_accepted_and_then_copied_once(room, desk):
     assert room.copied == room.held(0)
     # While it was in and gone, nothing of it was to be copied elsewhere.
     assert room.seen == [("destroy", {"stor1"}), ("make", {"stor1"})]
+
+
+def test_managers_without_statistics_are_asked_again_when_all_is_clean(room, desk, monkeypatch):
+    waits = []
+    monkeypatch.setattr("tenacity.nap.time.sleep", waits.append)
+    room.die(0, recovered=True)
+    room.insert("stor1", "N9")
+    room.vague = 2
+    assert desk.against() == []
+    assert waits == [ASK_AGAIN_S] * 2
+    room.vague = 1
+    desk.run()
+    assert replaced(room)
+
+
+def test_managers_without_statistics_are_believed_when_something_is_unclean(room, desk, monkeypatch):
+    waits = []
+    monkeypatch.setattr("tenacity.nap.time.sleep", waits.append)
+    room.die(0, recovered=False)
+    room.stuck = True
+    room.insert("stor1", "N9")
+    room.vague = 5
+    assert (desk.against(), waits) == (["replace-degraded"], [])
 
 
 def test_a_degraded_one_is_drained_before_it_is_destroyed(room, desk):
