@@ -45,3 +45,15 @@ def loads(lab, request):
         return [makers[letter]() for letter in carried(lab) if letter in letters]
 
     return make
+
+
+@pytest.fixture(scope="module")
+def drains(lab, request):
+    """Words by which AVA's runs, which other tests or users left, are ended at once; none on a lab without AVA."""
+    if load(lab.site_path).site.components.ava is None:
+        return ()
+    # One name for all sessions: it is part of the command that continues an upgrade.
+    admin = "day-two-drains"
+    made = request.getfixturevalue("platform").make_admin(name=admin)
+    assert made.returncode == 0, made.stderr
+    return ("--as", admin, "--notice", "0s", "--stop-runs")

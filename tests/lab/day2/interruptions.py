@@ -65,7 +65,7 @@ def killed(words, at):
     return Killed(alive, seen + running.communicate()[0])
 
 
-def killed_at_each_step(words, before=lambda: None):
+def killed_at_each_step(words, before=lambda: None, first=1, last=""):
     """Kill a verb when its first step begins, the same command at its second step, and so on; return how often.
 
     A command that continues may have fewer steps than the first: it comes to its end where it has none of that number.
@@ -73,13 +73,17 @@ def killed_at_each_step(words, before=lambda: None):
     Args:
         words: its arguments.
         before: called before each.
+        first: number of the step to begin with.
+        last: words of the line of progress of the step to end with; "" for the last one.
     """
-    kills = 0
+    at = first
     before()
-    while f"[{kills + 1}/" in killed(words, kills + 1).output:
-        kills += 1
+    while f"[{at}/" in (seen := killed(words, at).output):
+        at += 1
         before()
-    return kills
+        if last and any(line.startswith("[") and last in line for line in seen.splitlines()):
+            break
+    return at - first
 
 
 def moments(whole_s, count=3):

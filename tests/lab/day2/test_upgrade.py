@@ -49,18 +49,6 @@ def needs_etcd(lab):
         pytest.skip("this lab has no etcd of the profile lab-bookworm")
 
 
-@pytest.fixture(scope="module")
-def drains(lab, request):
-    """How AVA's runs, which other tests or users left, are ended at once; nothing on a lab without AVA."""
-    if load(lab.site_path).site.components.ava is None:
-        return ()
-    platform = request.getfixturevalue("platform")
-    admin = f"{platform.admin}-upgrades"
-    made = platform.make_admin(name=admin)
-    assert made.returncode == 0, made.stderr
-    return ("--as", admin, "--notice", "0s", "--stop-runs")
-
-
 @pytest.mark.parametrize(
     ("words", "codes"),
     [

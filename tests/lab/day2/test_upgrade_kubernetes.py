@@ -9,7 +9,6 @@ import pytest
 
 from avadm.site.load import load
 from tests.controls.day_two import GOALS_S, KILLED_AT_STEPS
-from tests.lab.ava.conftest import platform  # noqa: F401 - a fixture
 from tests.lab.day2.interruptions import killed, killed_at_each_step
 from tests.lab.day2.test_upgrade import ASKS_THE_API, ONE_HOME
 from tests.lab.faults.drive import avadm, healthy, unchanged
@@ -88,12 +87,9 @@ def old(lab):
 
 
 @pytest.fixture(scope="module")
-def words(old, platform):  # noqa: F811
+def words(old, drains):
     """The command; runs that other tests or users left end at once."""
-    admin = f"{platform.admin}-drains"
-    made = platform.make_admin(name=admin)
-    assert made.returncode == 0, made.stderr
-    return (*UPGRADE, "--as", admin, "--notice", "0s", "--stop-runs")
+    return (*UPGRADE, *drains)
 
 
 @contextlib.contextmanager
