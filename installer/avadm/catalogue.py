@@ -1022,6 +1022,10 @@ CATALOGUE: dict[str, FindingType] = {
         "ansible-playbook is missing from avadm's own Python environment.",
         "Install avadm again in that environment: `make setup` in a checkout, else `pip install` of its wheel.",
     ),
+    "no-answer": FindingType(
+        "It asks before it begins, and there is no terminal to answer on.",
+        "Look at the plan with --dry-run, then add --yes.",
+    ),
     "no-ava": FindingType(
         "This site has no platform.", "Add `ava: {{}}` below components, then `avadm apply`."
     ),
@@ -1118,6 +1122,10 @@ CATALOGUE: dict[str, FindingType] = {
     "node-not-reinstalled": FindingType(
         "The node was not reinstalled: what it had bootstrapped is still there.",
         "Reinstall {name} first, or replace it by another machine with --name and --address.",
+    ),
+    "node-rack": FindingType(
+        "The site has several racks, and the new node's was not named.",
+        "Name it with --rack: copies of data are kept in different racks.",
     ),
     "node-script": FindingType(
         "A command on the node failed.",
@@ -1486,7 +1494,8 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "replace-no-disk": FindingType(
         "No blank disk is in the node, and osd.{number} works: it would be destroyed before there is another disk for it.",
-        "Insert the new disk first, where a bay is free. Without it, the command moves the data and then waits for the disk.",
+        "If its disk was replaced just now, nothing is left to do. Else insert the new disk first, where a bay is free; "
+        "without it, the command moves the data and then waits for the disk.",
     ),
     "replace-not-blank": FindingType(
         "The new disk is not proven blank.",

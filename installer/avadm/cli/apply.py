@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from avadm.cli.main import App, pass_app
+from avadm.cli.main import App, confirm, pass_app
 from avadm.cli.nodes import compact
 from avadm.cli.options import Renamed, dry_run
 from avadm.cli.output import console, print_json, stderr
@@ -33,7 +33,7 @@ def confirm_first(site_file: SiteFile) -> None:
     """Ask before a site is installed whole for the first time; only on a terminal, so that scripts continue.
 
     Raises:
-        click.Abort: the answer is no.
+        Declined: the answer is no.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
@@ -47,7 +47,7 @@ def confirm_first(site_file: SiteFile) -> None:
         "`avadm plan` shows the phases.",
         err=True,
     )
-    click.confirm("Continue?", abort=True, err=True)
+    confirm()
 
 
 @click.command()

@@ -90,6 +90,20 @@ STOPPED = {
 }
 
 
+class Declined(Exception):
+    """The user answered no, before anything was begun."""
+
+
+def confirm() -> None:
+    """Ask whether to go on, as the last thing before anything is changed.
+
+    Raises:
+        Declined: the answer is no.
+    """
+    if not click.confirm("Continue?", err=True):
+        raise Declined
+
+
 @dataclass
 class App:
     """What every verb is handed.
@@ -298,6 +312,8 @@ def _run() -> int:
         return error.exit_code
     except click.ClickException as error:
         error.show()
+    except Declined:
+        stderr.print("Nothing was begun.")
     except (click.Abort, KeyboardInterrupt) as error:
         stderr.print("\n" + " ".join(["Interrupted.", *filter(None, error.args)]))
     except Exception as error:

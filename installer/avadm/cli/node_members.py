@@ -63,9 +63,15 @@ def remove(
 @click.option(
     "--role", "--roles", "roles", multiple=True, required=True, metavar="R", help="A role; repeatable."
 )
-@click.option("--rack", help="Its rack [default: rack1].")
+@click.option("--rack", help="Its rack; needed where the site has several.")
 @click.option("--storage-address", help="Its address on the storage network, where there is one.")
-@click.option("--serial", "serials", multiple=True, metavar="DISK", help="A disk for an OSD; repeatable.")
+@click.option(
+    "--serial",
+    "serials",
+    multiple=True,
+    metavar="DISK",
+    help="A disk for an OSD, by serial number, WWN or by-id path; repeatable.",
+)
 @click.option(
     "--device-class",
     type=click.Choice(["ssd", "hdd", "nvme"]),
@@ -144,7 +150,13 @@ def add(
 )
 @click.option("--address", default="", help="The new node's address on the management network.")
 @click.option("--storage-address", default="", help="Its address on the storage network, where there is one.")
-@click.option("--serial", "serials", multiple=True, metavar="DISK", help="A disk for an OSD; repeatable.")
+@click.option(
+    "--serial",
+    "serials",
+    multiple=True,
+    metavar="DISK",
+    help="A disk for an OSD, by serial number, WWN or by-id path; repeatable.",
+)
 @click.option(
     "--device-class",
     type=click.Choice(["ssd", "hdd", "nvme"]),

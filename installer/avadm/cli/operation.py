@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from rich.text import Text
 
-from avadm.cli.main import App, pass_app
+from avadm.cli.main import App, confirm, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, print_progress, stderr
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_GOOD, AvadmError
 
@@ -25,7 +25,9 @@ def operation_options(function: F) -> F:
     """Add --dry-run, --yes, --accept, --break-lock and --json; they are given on to `operate`."""
     options = [
         click.option("--dry-run", is_flag=True, help="Show the plan; change nothing."),
-        click.option("--yes", "-y", is_flag=True, help="Do not ask before it begins."),
+        click.option(
+            "--yes", "-y", is_flag=True, help="Do not ask before it begins; needed without a terminal."
+        ),
         click.option(
             "--accept",
             "accepted",
@@ -65,8 +67,8 @@ def operate(
         done: what is printed when it ended well.
 
     Raises:
-        AvadmError: it was refused, or a step failed.
-        click.Abort: the answer was no.
+        AvadmError: it was refused, nobody could be asked, or a step failed.
+        Declined: the answer was no.
     """
     from avadm.operations import run as operations
 
@@ -77,16 +79,18 @@ def operate(
         if as_json:
             print_json({"site": site_file.site.name, **planned.as_dict(), "refused": as_dicts(against)})
         else:
-            for line in operations.show(planned):
+            for line in operations.show(planned, accepted):
                 console.print(Text(line))
             print_findings(against)
         return EXIT_COULD_NOT_RUN if against else EXIT_GOOD
     if against:
         raise AvadmError(against)
-    for line in operations.show(planned):
+    for line in operations.show(planned, accepted):
         stderr.print(Text(line))
-    if not yes and not as_json and sys.stdin.isatty():
-        click.confirm("Continue?", abort=True, err=True)
+    if not yes:
+        if as_json or not sys.stdin.isatty():
+            raise AvadmError.of("no-answer", where=planned.command)
+        confirm()
 
     folder = operations.run(
         site_file, fleet, build, accepted, print_progress, break_lock=break_lock, resumes=planned.command

@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from avadm.cli.output import console, heading, print_json
+from avadm.cli.output import console, heading, print_json, visible
 from avadm.cli.plan import short
 from avadm.cli.progress import duration
 from avadm.cli.summary_text import print_summary
@@ -103,6 +103,9 @@ def _show(folder: RunFolder, as_json: bool) -> None:
         print_json({**data, "folder": str(folder.path)})
         return
     heading(f"{folder.id}")
+    if "steps" in folder.read_mapping("plan.json"):
+        _print_steps(folder, data["next"])
+        return
     print_summary(data, console)
     if data["changes"]:
         heading("Changed")
@@ -116,6 +119,16 @@ def _show(folder: RunFolder, as_json: bool) -> None:
             console.print(
                 Text(f"  {slow['seconds']:7.1f} s  {slow['phase']}: {slow['task']} ({slow['host']})")
             )
+    console.print(Text(f"\nFolder   {folder.path}"))
+
+
+def _print_steps(folder: RunFolder, command: str) -> None:
+    """Print how an operation went, step by step; the phases that it ran have runs of their own."""
+    text = folder.log.read_text(encoding="utf-8") if folder.log.exists() else ""
+    if not text:
+        text = f"Unfinished: it runs still, or was killed. Continue: {command or '`avadm status` names the command'}"
+    for line in text.splitlines():
+        console.print(Text(visible(line)))
     console.print(Text(f"\nFolder   {folder.path}"))
 
 

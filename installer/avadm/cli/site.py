@@ -357,14 +357,22 @@ def _profiles(as_json: bool) -> None:
     if as_json:
         print_json([p.model_dump(mode="json") for p in loaded])
         return
-    columns = {"ceph": "ceph", "Kubernetes": "kube-apiserver", "docker": "docker", "GPU driver": "gpu_driver"}
+    columns = {
+        "ceph": "ceph",
+        "Kubernetes": "kube-apiserver",
+        "Calico": "calico-node",
+        "docker": "docker",
+        "GPU driver": "gpu_driver",
+    }
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("profile", "for", "system", *columns):
+        table.add_column(title)
     for p in loaded:
-        heading(p.name)
         kernel = f", kernel {p.os['kernel']}" if p.os.get("kernel") else ""
-        rows = {"for": "the lab" if p.name.startswith("lab-") else "sites", "system": f"{p.system}{kernel}"}
-        rows |= {title: p.versions.get(name, "").rstrip(".") for title, name in columns.items()}
-        for title, value in rows.items():
-            console.print(f"  {title:<12}{value or 'none'}", markup=False, highlight=False)
+        versions = [p.versions.get(name, "").rstrip(".") or "none" for name in columns.values()]
+        kind = "the lab" if p.name.startswith("lab-") else "sites"
+        table.add_row(p.name, kind, f"{p.system}{kernel}", *versions)
+    print_table(table, whole=("profile", "ceph", "Kubernetes"))
     console.print(
         "\nAll versions and packages: --json. What was run of each: docs/reference/support-matrix.md.",
         markup=False,

@@ -61,8 +61,12 @@ def refused(operation: Operation, accepted: Collection[str]) -> list[Finding]:
     for one in operation.refusals:
         if one.check in accepted:
             continue
-        may = f" `--accept {one.check}` accepts it." if one.check in operation.acceptable else ""
-        out.append(replace(one, remedy=one.remedy + may))
+        may = (
+            f"--accept {one.check}` accepts it"
+            if one.check in operation.acceptable
+            else f"{one.check}` stays refused"
+        )
+        out.append(replace(one, remedy=f"{one.remedy} `{may}."))
     return out
 
 
@@ -266,8 +270,8 @@ def _closed(gate: Gate, seen: Progress) -> Finding:
     )
 
 
-def show(operation: Operation) -> Sequence[str]:
-    """Return the plan as lines for people."""
+def show(operation: Operation, accepted: Collection[str] = ()) -> Sequence[str]:
+    """Return the plan as lines for people, with the refusals that the user accepted."""
     lines = [
         f"{operation.verb}: {quantity(len(operation.steps), 'step')} on {', '.join(operation.nodes) or 'no node'}"
     ]
@@ -284,4 +288,9 @@ def show(operation: Operation) -> Sequence[str]:
         lines.append(f"  Interrupted: {one.what}" + (f", {long}" if one.seconds != 0.0 else ""))
     lines += [f"  Run on {one.node}: {one.text}" for one in operation.runs]
     lines += [f"  Package: {one}" for one in operation.packages]
+    taken = [one for one in operation.refusals if one.check in accepted]
+    lines += [
+        f"  Accepted: {one.check}, {one.host or one.where or operation.verb}: {one.found or one.what}"
+        for one in taken
+    ]
     return lines
