@@ -43,7 +43,9 @@ class Disk:
             self.report["serial"],
             self.report["wwn"],
         }
-        names |= {part for link in self.report["links"] for part in (link, link.rpartition("/")[2])}
+        links = {link.rpartition("/")[2] for link in self.report["links"]}
+        # udev writes BUS-MODEL_SERIAL.
+        names |= {*self.report["links"], *links, *(link.rpartition("_")[2] for link in links)}
         return {name for name in names if name}
 
     @property

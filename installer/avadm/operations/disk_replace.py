@@ -15,7 +15,14 @@ from functools import cached_property
 from avadm.catalogue import finding
 from avadm.cluster.connection import Cluster
 from avadm.cluster.kinds import LocateLed, Noout
-from avadm.cluster.osd_map import OsdMap, OsdState, device_bytes, placed_groups, why_kept, why_kept_once_settled
+from avadm.cluster.osd_map import (
+    OsdMap,
+    OsdState,
+    device_bytes,
+    placed_groups,
+    why_kept,
+    why_kept_once_settled,
+)
 from avadm.cluster.setting import Setting
 from avadm.disks.approve import approve, entry
 from avadm.disks.nodes import Disk, survey
@@ -233,6 +240,14 @@ class _Plan:
             Gate(f"{self.name} may be destroyed", self.drained),
         )
         new = self.planned.new
+        wait = Step(
+            f"await a blank disk in {self.node.name}",
+            self.ask_for_disk,
+            node,
+            lambda: self.look()[1].new is not None,
+            held,
+            Gate(f"a blank disk is in {self.node.name}", self.disk_is_there, SWAP_S, 15.0),
+        )
         return [
             Step(f"light the locate LED of the disk of {self.name}", self.locate, node, settings=led),
             *([drain] if self.wanted.drain else []),
@@ -251,14 +266,7 @@ class _Plan:
                 lambda: self.osd().destroyed or self.is_made(),
                 held,
             ),
-            Step(
-                f"await a blank disk in {self.node.name}",
-                self.ask_for_disk,
-                node,
-                lambda: self.planned.new is not None or self.look()[1].new is not None,
-                held,
-                Gate(f"a blank disk is in {self.node.name}", self.disk_is_there, SWAP_S, 15.0),
-            ),
+            *([] if new else [wait]),
             Step(WRITE, self.write, node, self.is_written, held),
             Step(
                 f"make {self.name} on {new.confirmation if new else 'the new disk'}",
@@ -309,7 +317,7 @@ class _Plan:
         """Return whether all that it held is complete elsewhere."""
         kept = why_kept(self.cluster, self.number)
         osds = OsdMap.read(self.cluster)
-        return Progress(f"{kept}; {osds.moving}", osds.left) if kept else Progress()
+        return Progress("; ".join(filter(None, (kept, osds.moving))), osds.left) if kept else Progress()
 
     def stop(self, tell: Tell) -> None:
         """Stop its daemon for good, also after a boot; AvadmError where it still holds what no other OSD does."""

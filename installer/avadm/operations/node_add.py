@@ -28,6 +28,7 @@ from avadm.operations.site_change import change_site
 from avadm.remote.ssh import targets
 from avadm.site import edit
 from avadm.site.load import SiteFile, load
+from avadm.site.model import Node
 from avadm.site.text import read_text
 from avadm.site.vault import Vault
 
@@ -160,10 +161,10 @@ def build(
         follow_up: runs what the changed site file asks for; `follow.follow` where None.
     """
     path, name = cluster.site_file.path, str(entry["name"])
+    entry, bad = _with_rack(cluster, entry)
     line = command(entry, serials, device_class)
     known = [n for n in cluster.site.nodes if n.name == name or str(n.address) == entry["address"]]
     coming: SiteFile | None = cluster.site_file
-    bad: list[Finding] = []
     if known and not any(one.command == line for one in cluster.state.begun()):
         found = ", ".join(f"{n.name} {n.address}" for n in known)
         bad.append(finding("node-known", "NAME", found, "another name and address"))
@@ -175,7 +176,7 @@ def build(
     adding = Adding(cluster, entry, serials, device_class, coming)
     steps = [
         Step(
-            "bootstrap: host key, the controller's key, root, python",
+            "bootstrap, for which the node is asked the first time: host key, the controller's key, root, python",
             lambda tell: adding.let_in(let_in),
             (name,),
         )
@@ -183,10 +184,10 @@ def build(
     if serials:
         # A second time they are OSDs, which is proven too.
         steps.append(Step(f"prove {', '.join(serials)} blank", adding.prove_disks))
-    run, due = follow_up, pending(cluster, coming)
+    run, due = follow_up, pending(cluster, _with_disks(coming, entry, serials))
     steps += [
         Step("preflight", adding.preflight, done=adding.written),
-        Step("write it into the site file", adding.write, done=adding.written),
+        Step(f"write it into the site file: {_words(entry)}", adding.write, done=adding.written),
         Step(
             f"apply, on {name} and where others keep something about it: {due.text}",
             adding.apply if run is None else lambda tell: run(load(path), tell),
@@ -198,6 +199,33 @@ def build(
     # What is half done of them keeps its nodes between two versions, at which a new one could not be brought in.
     against = half_done(cluster.state, due.phases, line)
     return Operation(VERB, line, steps, interrupts=notes, refusals=against)
+
+
+def _with_rack(cluster: Cluster, entry: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Finding]]:
+    """Return the entry with the site's only rack where none was named, and what is wrong where there are several."""
+    racks = sorted({n.rack for n in cluster.site.nodes if n.name != entry["name"]})
+    if "rack" in entry or racks == [Node.model_fields["rack"].default]:
+        return entry, []
+    if len(racks) > 1:
+        return entry, [
+            finding("node-rack", where="--rack", found="none", wanted=f"one of {', '.join(racks)}")
+        ]
+    return {**entry, "rack": racks[0]}, []
+
+
+def _with_disks(coming: SiteFile, entry: Mapping[str, Any], serials: Sequence[str]) -> SiteFile:
+    """Return the site file with disks, as far as their names alone tell them: what depends on the number of OSDs runs too."""
+    devices = [{"by_id" if one.startswith("/") else "serial": one} for one in serials]
+    if not devices or any(n.devices for n in coming.site.nodes if n.name == entry["name"]):
+        return coming
+    text = edit.changed(read_text(coming.path), edit.adding({**entry, "devices": devices}))
+    return edit.considered(coming.path, text)[0] or coming
+
+
+def _words(entry: Mapping[str, Any]) -> str:
+    """Return the entry for the plan."""
+    words = {"address": entry["address"], "rack": entry.get("rack", ""), "roles": " ".join(entry["roles"])}
+    return ", ".join(f"{key} {value}" for key, value in words.items() if value)
 
 
 def disk_refusals(entry: Mapping[str, Any], serials: Sequence[str]) -> list[Finding]:

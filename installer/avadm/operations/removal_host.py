@@ -20,7 +20,6 @@ UNITS = (
     "avadm-gpu-exporter",
     "nvidia-persistenced",
     "avadm-pod-targets",
-    "avadm-log-watch.timer",
     "avadm-log-store",
     "avadm-log-shipper",
     "avadm-localnet",
@@ -31,9 +30,13 @@ UNITS = (
     "prometheus-node-exporter",
     "keepalived",
     "haproxy",
+    "ceph-crash",
+    "chrony",
 )
-"""What a node with roles that can be removed runs beside the programs of its roles; mounts after those who use them. Its clock
-and its packet filter stay."""
+"""What a node with roles that can be removed runs beside the programs of its roles; mounts after those who use them. The clock
+service would go on asking nodes that answer this one no more. Its packet filter stays."""
+TIMERS = "systemctl list-units --all --plain --no-legend 'avadm-*.timer' | cut -d' ' -f1 | xargs -r systemctl disable --now"
+"""Stops what avadm runs from time to time."""
 FOLDERS = (
     "/etc/ceph",
     "/etc/kubernetes",
@@ -53,10 +56,12 @@ FOLDERS = (
     "/root/.kube",
     "/var/lib/ceph/mds",
     "/var/lib/ceph/mgr",
+    "/var/lib/ceph/osd",
 )
 SECRETS = (
     "*.keyring",
     "keyring",
+    "osd_key",
     "*.key",
     "*.pem",
     "*.kubeconfig",
@@ -81,7 +86,10 @@ def part(leaving: Leaving) -> Part:
     )
     if not units:
         return Part()
-    script = "; ".join(f"{{ {STOP.format(unit=unit)}; }}" for unit in units)
+    script = "; ".join(
+        f"{{ {one}; }}"
+        for one in [*([TIMERS] if leaving.whole else []), *(STOP.format(unit=u) for u in units)]
+    )
     step = Step(
         "stop what it runs" if leaving.whole else f"stop {', '.join(units)}",
         lambda tell: leaving.run(script),

@@ -3,11 +3,13 @@
 import json
 
 import pytest
+from ruamel.yaml import YAML
 
 from avadm.catalogue import finding
 from avadm.errors import AvadmError
 from avadm.findings import Severity
 from avadm.operations import node_add, run
+from avadm.operations.follow import Pending
 from avadm.site.load import load
 from avadm.state.operations import OperationRecord
 from avadm.state.site_state import SiteState
@@ -97,6 +99,41 @@ def site(tmp_path, room, monkeypatch):
     monkeypatch.setattr(node_add, "collect", collect)
     monkeypatch.setattr(node_add, "run_checks", lambda context, checks: {"kernel": made.unfit})
     return made
+
+
+def racked(site, *racks):
+    """Give the site's first nodes these racks, and all others the last one."""
+    yaml = YAML()
+    data = yaml.load(SITE)
+    for number, node in enumerate(data["nodes"]):
+        node["rack"] = racks[min(number, len(racks) - 1)]
+    with site.path.open("w") as stream:
+        yaml.dump(data, stream)
+
+
+def test_the_rack_is_needed_where_there_are_several(site):
+    racked(site, "r1", "r2", "r3")
+    assert site.refusals(WORKER) == {"node-rack"}
+    assert "node-rack" not in site.refusals(WORKER | {"rack": "r2"})
+
+
+def test_the_only_rack_is_the_new_nodes_too(site):
+    racked(site, "hall")
+    operation = run.plan(load(site.path), site.room, site.build(WORKER, (), None))
+    assert "--rack hall" in operation.command
+    assert any("rack hall, roles client worker" in step.name for step in operation.steps)
+
+
+def test_phases_that_depend_on_the_number_of_osds_are_in_the_plan(site, monkeypatch):
+    seen = []
+
+    def pending(cluster, coming):
+        seen.append(coming.site.node("stor5"))
+        return Pending((), ())
+
+    monkeypatch.setattr(node_add, "pending", pending)
+    run.plan(load(site.path), site.room, site.build(STORAGE, ("S1", "/dev/disk/by-id/wwn-2"), None))
+    assert [(d.serial, d.by_id) for d in seen[0].devices] == [("S1", None), (None, "/dev/disk/by-id/wwn-2")]
 
 
 def test_a_worker_is_written_at_the_end_and_installed(site):

@@ -435,7 +435,25 @@ def test_the_plan_is_json(site):
     assert "stor4" not in found["steps"][-1]["nodes"]
 
 
-@pytest.mark.parametrize("unit", sorted({*removal_host.UNITS, *removal_kubernetes.UNITS} - {"docker.socket"}))
+def test_timers_the_clock_and_keys_of_osds_do_not_stay(site, room, monkeypatch):
+    sent, answers = [], room.run
+    monkeypatch.setattr(
+        room,
+        "run",
+        lambda node, command, **more: sent.append((node, command)) or answers(node, command, **more),
+    )
+    site.remove("stor4")
+    commands = " ".join(command for node, command in sent if node == "stor4")
+    assert ("stor4", "chrony") in room.stopped
+    assert "'avadm-*.timer'" in commands
+    assert "/var/lib/ceph/osd" in commands and "-name osd_key" in commands
+
+
+PACKAGED = {"docker.socket", "ceph-crash"}
+"""Units that packages start by themselves."""
+
+
+@pytest.mark.parametrize("unit", sorted({*removal_host.UNITS, *removal_kubernetes.UNITS} - PACKAGED))
 def test_what_is_stopped_is_what_roles_start(unit):
     roles = Path(__file__).parents[3] / "roles"
     texts = [path.read_text() for kind in ("tasks", "defaults") for path in roles.glob(f"*/{kind}/*.yml")]
