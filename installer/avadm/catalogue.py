@@ -1117,7 +1117,7 @@ CATALOGUE: dict[str, FindingType] = {
     ),
     "node-known": FindingType(
         "The site has this node already.",
-        "Choose another name or address; `avadm node remove` removes the old one.",
+        "Correct the name or address. To put another machine in that node's place: `avadm node replace`.",
     ),
     "node-not-reinstalled": FindingType(
         "The node was not reinstalled: what it had bootstrapped is still there.",

@@ -150,7 +150,10 @@ def plan(
         print_findings(_folded(lacking) + unstable)
         again = command if lacking or not out else command_line("apply", "--plan", str(out))
         first = "avadm artifacts build, then " if lacking else ""
-        console.print(Text(f"\nNothing was changed. To do it: {first}{again}"))
+        idle = "Nothing to do: all is as the site file describes it."
+        console.print(
+            Text(f"\nNothing was changed. To do it: {first}{again}" if phases_to_run or out else f"\n{idle}")
+        )
     ctx.exit(EXIT[tried["result"]] if tried else EXIT_GOOD)
 
 

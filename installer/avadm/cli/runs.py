@@ -69,13 +69,14 @@ def list_(number: int, as_json: bool) -> None:
         console.print("There is no run yet; `avadm apply` makes one.")
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("run", "phases", "result", "changed", "time"):
+    # Last: a run of a whole site has many.
+    for name in ("run", "result", "changed", "time", "phases"):
         table.add_column(name, no_wrap=name in ("run", "result", "time"))
     for row in rows:
         took = duration(row["seconds"]) if row["seconds"] is not None else ""
         changed = "" if row["changed"] is None else str(row["changed"])
         result = Text(row["result"], style=_STYLE.get(row["result"], ""))
-        table.add_row(row["id"], ", ".join(row["phases"]), result, changed, took)
+        table.add_row(row["id"], result, changed, took, ", ".join(row["phases"]))
     print_table(table, whole=("run", "result", "changed", "time"))
 
 

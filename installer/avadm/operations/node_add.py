@@ -111,9 +111,7 @@ class Adding:
         if bad:
             raise AvadmError(bad)
         self.devices = [approve.entry(disk, self.device_class) for disk in chosen]
-        tell(
-            f"    {', '.join(disk.confirmation for disk in chosen)}: blank, or an OSD of this cluster already"
-        )
+        tell("    " + ", ".join(f"{disk.confirmation}: {disk.verdict}" for disk in chosen))
 
     def preflight(self, tell: Tell) -> None:
         """Check that the node is fit; AvadmError with all errors (exit 1)."""
