@@ -95,7 +95,7 @@ class Declined(Exception):
 
 
 def confirm() -> None:
-    """Ask whether to go on, as the last thing before anything is changed.
+    """Ask whether to continue, as the last thing before anything is changed.
 
     Raises:
         Declined: the answer is no.

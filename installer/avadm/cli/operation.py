@@ -67,7 +67,7 @@ def operate(
         done: what is printed when it ended well.
 
     Raises:
-        AvadmError: it was refused, nobody could be asked, or a step failed.
+        AvadmError: it was refused, there is no terminal to ask on, or a step failed.
         Declined: the answer was no.
     """
     from avadm.operations import run as operations

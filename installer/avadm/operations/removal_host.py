@@ -34,7 +34,7 @@ UNITS = (
     "chrony",
 )
 """What a node with roles that can be removed runs beside the programs of its roles; mounts after those who use them. The clock
-service would go on asking nodes that answer this one no more. Its packet filter stays."""
+service would keep asking nodes that no longer answer this one. Its packet filter stays."""
 TIMERS = "systemctl list-units --all --plain --no-legend 'avadm-*.timer' | cut -d' ' -f1 | xargs -r systemctl disable --now"
 """Stops what avadm runs from time to time."""
 FOLDERS = (
