@@ -62,11 +62,11 @@ def refused(operation: Operation, accepted: Collection[str]) -> list[Finding]:
         if one.check in accepted:
             continue
         may = (
-            f"--accept {one.check}` accepts it"
+            f"`--accept {one.check}` accepts it."
             if one.check in operation.acceptable
-            else f"{one.check}` stays refused"
+            else f"No option accepts `{one.check}`."
         )
-        out.append(replace(one, remedy=f"{one.remedy} `{may}."))
+        out.append(replace(one, remedy=f"{one.remedy} {may}"))
     return out
 
 

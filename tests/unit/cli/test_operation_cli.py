@@ -73,7 +73,8 @@ def test_what_was_accepted_is_in_the_plan():
 
 
 @pytest.mark.parametrize(
-    ("may", "words"), [(True, "`--accept quorum-even` accepts it."), (False, "`quorum-even` stays refused.")]
+    ("may", "words"),
+    [(True, "`--accept quorum-even` accepts it."), (False, "No option accepts `quorum-even`.")],
 )
 def test_each_refusal_has_its_id(may, words):
     refusal = finding("quorum-even", where="mon", found="2", wanted="1 or 3", role="mon")
