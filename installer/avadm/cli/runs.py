@@ -128,7 +128,7 @@ def _print_steps(folder: RunFolder, command: str) -> None:
     text = folder.log.read_text(encoding="utf-8") if folder.log.exists() else ""
     if not text:
         text = f"Unfinished: it runs still, or was killed. Continue: {command or '`avadm status` names the command'}"
-    for line in text.splitlines():
+    for line in text.rstrip().split("\n"):
         console.print(Text(visible(line)))
     console.print(Text(f"\nFolder   {folder.path}"))
 

@@ -229,7 +229,7 @@ def test_one_that_was_cordoned_before_stays_so_whatever_comes(avadm, masters, mo
     failed(avadm("drain", "comp1", "--yes"))
     assert masters.cordoned == {"comp1"}
     del masters.broken["drain"]
-    report = json.loads(avadm("drain", "comp1", "--json").stdout)
+    report = json.loads(avadm("drain", "comp1", "--yes", "--json").stdout)
     assert (report["site"], report["result"]) == ("t", "good")
     assert masters.cordoned == {"comp1"}
 
