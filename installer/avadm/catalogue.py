@@ -1023,7 +1023,7 @@ CATALOGUE: dict[str, FindingType] = {
         "Install avadm again in that environment: `make setup` in a checkout, else `pip install` of its wheel.",
     ),
     "no-answer": FindingType(
-        "It asks before it begins, and there is no terminal to answer on.",
+        "It asks before it begins, which it cannot do without a terminal or with --json.",
         "Look at the plan with --dry-run, then add --yes.",
     ),
     "no-ava": FindingType(

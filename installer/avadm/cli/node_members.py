@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,6 +16,26 @@ if TYPE_CHECKING:
     from avadm.cluster.connection import Cluster
     from avadm.operations.model import Operation
     from avadm.site.load import SiteFile
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def disk_options(function: F) -> F:
+    """Add --serial and --device-class: the disks of a new node, and their class."""
+    serials = click.option(
+        "--serial",
+        "serials",
+        multiple=True,
+        metavar="DISK",
+        help="A disk for an OSD, by serial number, WWN or by-id path; repeatable.",
+    )
+    device_class = click.option(
+        "--device-class",
+        type=click.Choice(["ssd", "hdd", "nvme"]),
+        help="CRUSH device class of these disks, where the kernel is wrong.",
+    )
+    return serials(device_class(function))
 
 
 @click.command()
@@ -65,18 +86,7 @@ def remove(
 )
 @click.option("--rack", help="Its rack; needed where the site has several.")
 @click.option("--storage-address", help="Its address on the storage network, where there is one.")
-@click.option(
-    "--serial",
-    "serials",
-    multiple=True,
-    metavar="DISK",
-    help="A disk for an OSD, by serial number, WWN or by-id path; repeatable.",
-)
-@click.option(
-    "--device-class",
-    type=click.Choice(["ssd", "hdd", "nvme"]),
-    help="CRUSH device class of these disks, where the kernel is wrong.",
-)
+@disk_options
 @click.option("--gpus", type=click.IntRange(1, 16), help="How many GPUs it has.")
 @click.option("--gpu-model", metavar="MODEL", help="Their model, e.g. tesla-v100.")
 @click.option(
@@ -150,18 +160,7 @@ def add(
 )
 @click.option("--address", default="", help="The new node's address on the management network.")
 @click.option("--storage-address", default="", help="Its address on the storage network, where there is one.")
-@click.option(
-    "--serial",
-    "serials",
-    multiple=True,
-    metavar="DISK",
-    help="A disk for an OSD, by serial number, WWN or by-id path; repeatable.",
-)
-@click.option(
-    "--device-class",
-    type=click.Choice(["ssd", "hdd", "nvme"]),
-    help="CRUSH device class of these disks, where the kernel is wrong.",
-)
+@disk_options
 @click.option("--dead", is_flag=True, help="The former node does not answer and never will.")
 @click.option(
     "--host-key",

@@ -26,7 +26,10 @@ def operation_options(function: F) -> F:
     options = [
         click.option("--dry-run", is_flag=True, help="Show the plan; change nothing."),
         click.option(
-            "--yes", "-y", is_flag=True, help="Do not ask before it begins; needed without a terminal."
+            "--yes",
+            "-y",
+            is_flag=True,
+            help="Do not ask before it begins; needed without a terminal, and with --json.",
         ),
         click.option(
             "--accept",
@@ -67,7 +70,7 @@ def operate(
         done: what is printed when it ended well.
 
     Raises:
-        AvadmError: it was refused, there is no terminal to ask on, or a step failed.
+        AvadmError: it was refused, could not ask, or a step failed.
         Declined: the answer was no.
     """
     from avadm.operations import run as operations

@@ -150,10 +150,10 @@ def plan(
         print_findings(_folded(lacking) + unstable)
         again = command if lacking or not out else command_line("apply", "--plan", str(out))
         first = "avadm artifacts build, then " if lacking else ""
-        idle = "Nothing to do: all is as the site file describes it."
-        console.print(
-            Text(f"\nNothing was changed. To do it: {first}{again}" if phases_to_run or out else f"\n{idle}")
-        )
+        words = f"Nothing was changed. To do it: {first}{again}"
+        if not phases_to_run and not out:
+            words = "Nothing to do, by what is recorded; no node was asked." if offline else "Nothing to do."
+        console.print(Text(f"\n{words}"))
     ctx.exit(EXIT[tried["result"]] if tried else EXIT_GOOD)
 
 

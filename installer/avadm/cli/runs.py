@@ -19,6 +19,7 @@ from avadm.quantity import quantity
 from avadm.state import summary as summaries
 from avadm.state.prune import DAYS, KEEP, candidates, prune
 from avadm.state.run_folder import LATEST, RunFolder, find_run, list_runs
+from avadm.state.summary import RunSummary
 
 CHANGES_SHOWN = 15
 _STYLE = {"good": "green", "failed": "bold red", "canceled": "yellow", "unfinished": "yellow"}
@@ -104,9 +105,25 @@ def _show(folder: RunFolder, as_json: bool) -> None:
         print_json({**data, "folder": str(folder.path)})
         return
     heading(f"{folder.id}")
-    if "steps" in folder.read_mapping("plan.json"):
-        _print_steps(folder, data["next"])
+    plan = folder.read_mapping("plan.json")
+    if "steps" in plan:
+        _print_steps(folder, str(plan["command"]))
+    else:
+        _print_phases(data)
+    console.print(Text(f"\nFolder   {folder.path}"))
+
+
+def _print_steps(folder: RunFolder, command: str) -> None:
+    """Print how an operation went, step by step; the phases that it ran have runs of their own."""
+    if not folder.log.exists():
+        console.print(Text(f"Unfinished: it runs still, or was killed. Continue: {visible(command)}"))
         return
+    for line in folder.log.read_text(encoding="utf-8").rstrip().split("\n"):
+        console.print(Text(visible(line)))
+
+
+def _print_phases(data: RunSummary) -> None:
+    """Print the phases of a run, what they changed, and what took longest."""
     print_summary(data, console)
     if data["changes"]:
         heading("Changed")
@@ -120,17 +137,6 @@ def _show(folder: RunFolder, as_json: bool) -> None:
             console.print(
                 Text(f"  {slow['seconds']:7.1f} s  {slow['phase']}: {slow['task']} ({slow['host']})")
             )
-    console.print(Text(f"\nFolder   {folder.path}"))
-
-
-def _print_steps(folder: RunFolder, command: str) -> None:
-    """Print how an operation went, step by step; the phases that it ran have runs of their own."""
-    text = folder.log.read_text(encoding="utf-8") if folder.log.exists() else ""
-    if not text:
-        text = f"Unfinished: it runs still, or was killed. Continue: {command or '`avadm status` names the command'}"
-    for line in text.rstrip().split("\n"):
-        console.print(Text(visible(line)))
-    console.print(Text(f"\nFolder   {folder.path}"))
 
 
 @runs.command("prune")

@@ -86,10 +86,8 @@ def part(leaving: Leaving) -> Part:
     )
     if not units:
         return Part()
-    script = "; ".join(
-        f"{{ {one}; }}"
-        for one in [*([TIMERS] if leaving.whole else []), *(STOP.format(unit=u) for u in units)]
-    )
+    stops = [*([TIMERS] if leaving.whole else []), *(STOP.format(unit=unit) for unit in units)]
+    script = "; ".join(f"{{ {one}; }}" for one in stops)
     step = Step(
         "stop what it runs" if leaving.whole else f"stop {', '.join(units)}",
         lambda tell: leaving.run(script),

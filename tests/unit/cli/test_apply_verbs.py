@@ -27,6 +27,14 @@ def test_plan_shows_phases_order_and_what_runs_at_once(avadm):
     assert "site.yml apply --limit osd\n" in text
 
 
+def test_a_plan_of_which_nothing_is_due_names_no_command(avadm):
+    assert "To do it: " in avadm("plan", "--offline").output
+    avadm("apply", "-q")
+    text = avadm("plan", "--offline").output
+    assert text.endswith("\nNothing to do, by what is recorded; no node was asked.\n")
+    assert "To do it" not in text
+
+
 def test_apply_hands_each_playbook_its_limit_inventory_and_vault(avadm, playbooks, tmp_path):
     result = avadm("apply", "--quiet")
     assert result.exit_code == 0, result.output

@@ -9,6 +9,7 @@ from avadm.catalogue import finding
 from avadm.cli import operation as module
 from avadm.operations import run as operations
 from avadm.operations.model import Operation
+from avadm.state.run_folder import RunFolder
 
 WORDS = ("maintenance", "end", "stor1")
 
@@ -70,6 +71,27 @@ def test_what_was_accepted_is_in_the_plan():
     shown = operations.show(plan, ["replace-degraded"])
     assert shown[-1].split() == ["Accepted:", "replace-degraded,", "osd.3:", "2", "groups", "are", "degraded"]
     assert not any("Accepted" in line for line in operations.show(plan))
+
+
+@pytest.fixture
+def folder(avadm):
+    """The folder of an operation's run."""
+    made = RunFolder.create("disk-replace")
+    made.write_json("plan.json", Operation("disk replace", "avadm disk replace stor1 osd.3", ()).as_dict())
+    return made
+
+
+def test_a_run_of_an_operation_is_shown_step_by_step(avadm, folder):
+    folder.log.write_text(
+        "$ avadm disk replace stor1 osd.3\n10:00:00 [1/7] stop osd.3\x1b[2J\nresult: good\n"
+    )
+    shown = avadm("runs", "show").output
+    assert "10:00:00 [1/7] stop osd.3\\x1b[2J\nresult: good\n" in shown
+    assert "No changes" not in shown and str(folder.path) in shown
+
+
+def test_a_killed_operation_names_the_command_that_continues_it(avadm, folder):
+    assert "Continue: avadm disk replace stor1 osd.3\n" in avadm("runs", "show").output
 
 
 @pytest.mark.parametrize(

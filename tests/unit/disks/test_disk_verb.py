@@ -12,6 +12,7 @@ from disk_fakes import report
 
 from avadm.cli.main import cli
 from avadm.disks import zap
+from avadm.disks.nodes import Disk, choose
 from avadm.site.vault import Vault
 from avadm_node.probes.disks.rotation import rotates
 from tests.unit.fakes.cli import refusal
@@ -27,6 +28,25 @@ def avadm(node, site_path, monkeypatch):
         return CliRunner().invoke(cli, argv, input=stdin, standalone_mode=False)
 
     return run
+
+
+@pytest.mark.parametrize("name", ["SER7", "ata-INTEL_X_SER7", "/dev/disk/by-id/ata-INTEL_X_SER7", "sdb"])
+def test_a_disk_is_chosen_by_the_serial_number_in_its_link_too(name):
+    disks = [
+        Disk("stor1", report("sdb", serial="", links=["/dev/disk/by-id/ata-INTEL_X_SER7"])),
+        Disk("stor1", report("sdc")),
+    ]
+    assert choose(disks, name) == disks[0]
+
+
+def test_a_serial_number_in_two_links_chooses_none():
+    links = [["/dev/disk/by-id/ata-A_SER7"], ["/dev/disk/by-id/scsi-B_SER7"]]
+    found = choose(
+        [Disk("stor1", report(f"sd{n}", serial="", links=one)) for n, one in zip("bc", links, strict=True)],
+        "SER7",
+    )
+    assert (found.check, found.where) == ("disk-name", "SER7")
+    assert "sdb" in found.found and "sdc" in found.found
 
 
 @pytest.fixture
